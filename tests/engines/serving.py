@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import socket
 import sys
 import textwrap
@@ -11,15 +10,17 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from accgate.engines import Reply, Request
+import pytest
+
+from accgate.engines import Reply
 from accgate.engines.openai.engine import OpenAIEngine
 from accgate.inputs.toml import read_toml
+from tests.engines.asking import QUESTION, run_on
 from tests.engines.planned import engine_of
 from tests.gates import toml
 from tests.servers import sums
 
 ROOT = Path(__file__).parents[2]
-QUESTION = Request("a", 0, "1 + 1 =", mode="completion")
 ANSWER = sums()(QUESTION.prompt)
 TOY = [sys.executable, "-m", "tests.servers", "{port}"]
 FAMILY = """
@@ -33,6 +34,14 @@ while not (Path("plain.pid").exists() and Path("away.pid").exists()):
     time.sleep(0.01)
 Path("leader.pid").write_text(str(os.getpid()))
 """
+SERVING = "import runpy\nrunpy.run_module('tests.servers', run_name='__main__', alter_sys=False)\n"
+
+
+def own_environment(logs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Keep logs in this folder, and let servers find tests.servers from any other."""
+    monkeypatch.setenv("TMPDIR", str(logs))
+    monkeypatch.setattr("tempfile.tempdir", str(logs))
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
 
 
 def written(folder: Path, serve: list[str], **options: Any) -> Path:
@@ -56,15 +65,10 @@ def asked(engine: OpenAIEngine, meanwhile: Callable[[], None] = lambda: None) ->
     """One reply of an engine that is started and closed."""
 
     async def work() -> Reply:
-        try:
-            await engine.start()
-            meanwhile()
-            return await engine.complete(QUESTION)
-        finally:
-            await engine.close()
-            await engine.close()
+        meanwhile()
+        return await engine.complete(QUESTION)
 
-    return asyncio.run(work())
+    return run_on(engine, work)
 
 
 def lives(pid: int) -> bool:

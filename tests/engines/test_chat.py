@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 from accgate.engines import Reply, Request, RequestFailed
-from accgate.engines.openai.engine import OpenAIEngine
-from accgate.engines.openai.options import Options
 from accgate.engines.wire import MalformedReply, body_of, reply_of
 from accgate.errors import CannotEvaluate
+from tests.engines.asking import outcomes
 from tests.servers import Fault, Server
 
 SYSTEM = {"role": "system", "content": "Be brief."}
@@ -32,15 +30,11 @@ def server() -> Iterator[Server]:
 
 
 def replies(server: Server, *requests: Request) -> list[Any]:
-    async def work() -> list[Any]:
-        engine = OpenAIEngine("toy", Options(base_url=server.url, max_retries=0))
-        try:
-            await engine.start()
-            return await asyncio.gather(*map(engine.complete, requests), return_exceptions=True)
-        finally:
-            await engine.close()
+    return outcomes(server.url, *requests, max_retries=0)
 
-    return asyncio.run(work())
+
+def texts(server: Server, *requests: Request) -> list[Any]:
+    return [reply.text for reply in replies(server, *requests)]
 
 
 def refusal(server: Server, request: Request) -> str:
@@ -53,7 +47,7 @@ def test_a_conversation_is_sent_as_it_is_written(server: Server) -> None:
     tool = {"role": "tool", "tool_call_id": "c1", "content": "18 C"}
     called = {"role": "assistant", "content": None, "tool_calls": [CALL]}
     asked = Request("a", 0, "", messages=(SYSTEM, USER, called, tool))
-    assert [reply.text for reply in replies(server, CHAT, asked)] == [" warm.", " warm."]
+    assert texts(server, CHAT, asked) == [" warm.", " warm."]
     bodies = [seen.body for seen in server.seen]
     assert [body["messages"] for body in bodies] == [[SYSTEM, USER], [SYSTEM, USER, called, tool]]
     assert not any({"continue_final_message", "add_generation_prompt", "tools"} & set(body) for body in bodies)
@@ -77,27 +71,25 @@ def test_images_go_to_the_last_message_of_the_user() -> None:
 
 
 def test_a_server_that_continues_is_asked_whether_it_does_once(server: Server) -> None:
-    assert [reply.text for reply in replies(server, *[CONTINUED] * 6)] == [" warm."] * 6
+    assert texts(server, *[CONTINUED] * 6) == [" warm."] * 6
     assert len(server.seen) == 3 + 6
     assert {seen.body["max_tokens"] for seen in server.seen[:3]} == {1}
 
 
 def test_a_prefix_that_the_server_repeats_is_no_part_of_the_reply(server: Server) -> None:
     server.repeats_prefix = True
-    assert [reply.text for reply in replies(server, CONTINUED)] == [" warm."]
+    assert texts(server, CONTINUED) == [" warm."]
     with Server(answer=lambda _: "The weather in Rome is warm.") as other:  # the model says it again: that is its reply
-        assert [reply.text for reply in replies(other, CONTINUED)] == ["The weather in Rome is warm."]
+        assert texts(other, CONTINUED) == ["The weather in Rome is warm."]
 
 
 def test_a_server_that_would_ask_another_prompt_is_refused(server: Server) -> None:
     server.continues = False
     text = refusal(server, CONTINUED)
-    assert text.startswith(
-        f"toyserver at {server.url} does not continue the assistant's last message, but starts a new"
-    )
+    assert text.startswith(f"toyserver at {server.url} does not continue the assistant's last message")
     assert "sampling.extra.continue_final_message = true" in text
     vouched = Request("a", 0, "", messages=CONTINUED.messages, extra={"continue_final_message": True})
-    assert [reply.text for reply in replies(server, vouched)] == [" warm."]
+    assert texts(server, vouched) == [" warm."]
     server.continues, server.counts = True, False
     assert "or does not say so: its replies have no usage.prompt_tokens" in refusal(server, CONTINUED)
     refused = Fault(400, {"error": {"message": "Unrecognized request argument: continue_final_message"}})
@@ -109,7 +101,7 @@ def test_a_server_that_hides_or_refuses_tools_is_refused(server: Server) -> None
     server.shows_tools = False
     assert "shows the model no tools: the prompt is as long without them" in refusal(server, WITH_TOOLS)
     server.shows_tools, server.counts = True, False
-    assert [reply.text for reply in replies(server, WITH_TOOLS)] == [" warm."]
+    assert texts(server, WITH_TOOLS) == [" warm."]
     refused = Fault(400, {"error": {"message": '"auto" tool choice requires --enable-auto-tool-choice'}})
     server.fault_of = lambda body: refused if "tools" in body else None
     assert "takes no tools: HTTP 400" in refusal(server, WITH_TOOLS)
@@ -118,9 +110,8 @@ def test_a_server_that_hides_or_refuses_tools_is_refused(server: Server) -> None
 
 def test_a_failure_of_one_request_is_no_refusal_of_the_server(server: Server) -> None:
     long = Request("a", 0, "", messages=({"role": "user", "content": "long"},), tools=TOOLS)
-    server.fault_of = lambda body: (
-        Fault(400, {"error": "too long"}) if body["messages"][0]["content"] == "long" else None
-    )
+    too_long = Fault(400, {"error": "too long"})
+    server.fault_of = lambda body: too_long if body["messages"][0]["content"] == "long" else None
     failed, answered = replies(server, long, WITH_TOOLS)
     assert isinstance(failed, RequestFailed)
     assert answered.text == " warm."

@@ -18,45 +18,19 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from accgate.engines import Reply, Request, RequestFailed
-from accgate.engines.openai import client, dispatch, pace
+from accgate.engines.openai import client, dispatch
 from accgate.engines.openai.client import wait_of
 from accgate.engines.openai.engine import OpenAIEngine
 from accgate.engines.openai.options import Options
 from accgate.errors import BadInput, CannotEvaluate
 from accgate.inputs.network import proxy_of
 from tests.cases import each
+from tests.engines.asking import QUESTION, answers, engine_at, in_loop, outcome, outcomes, outcomes_of, questions
 from tests.servers import Fault, Server
 
-QUESTION = Request("a", 0, "1 + 1 =", mode="completion")
+pytestmark = pytest.mark.usefixtures("short_waits")
+ANSWER = Reply("answer to 1 + 1 =", "stop", 4, 6)
 SLOW_DOWN = {"error": {"message": "slow\ndown", "type": "rate_limit"}}
-
-
-@pytest.fixture(autouse=True)
-def short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(dispatch, "FIRST_WAIT", 0.002)
-    monkeypatch.setattr(pace, "FIRST_PAUSE", 0.002)
-    for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"):
-        monkeypatch.delenv(name, raising=False)
-
-
-def outcomes(url: str, *requests: Request, **options: Any) -> list[Any]:
-    """What the engine makes of each request: a reply, or the error."""
-
-    async def work() -> list[Any]:
-        engine = OpenAIEngine("toy", Options(base_url=url, **{"max_retries": 2, **options}))
-        try:
-            await engine.start()
-            return await asyncio.gather(*map(engine.complete, requests), return_exceptions=True)
-        finally:
-            await engine.close()
-            await engine.close()
-
-    return asyncio.run(work())
-
-
-def outcome(server: Server, **options: Any) -> Any:
-    (found,) = outcomes(server.url, QUESTION, **options)
-    return found
 
 
 def test_a_chat_request_is_sent_whole(server: Server) -> None:
@@ -77,7 +51,7 @@ def test_a_chat_request_is_sent_whole(server: Server) -> None:
 
 
 def test_a_completion_request_sends_only_what_is_set(server: Server) -> None:
-    assert outcome(server) == Reply("answer to 1 + 1 =", "stop", 4, 6)
+    assert outcome(server) == ANSWER
     assert server.seen[0].path == "/v1/completions"
     assert server.seen[0].body == {"model": "toy", "prompt": "1 + 1 =", "max_tokens": 256, "temperature": 0.0}
 
@@ -106,7 +80,7 @@ def test_a_key_that_cannot_be_sent_is_bad_input_that_names_the_variable(
     assert "sk-" not in str(found.value)
 
 
-@pytest.mark.parametrize("status", [200, 302, 400, 401, 403, 404, 429, 500])
+@pytest.mark.parametrize("status", [200, 302, 400, 401, 429, 500])
 def test_the_key_stands_in_no_message_even_where_the_server_repeats_it(
     server: Server, monkeypatch: pytest.MonkeyPatch, status: int
 ) -> None:
@@ -129,79 +103,62 @@ def test_the_key_stands_in_no_repr(monkeypatch: pytest.MonkeyPatch) -> None:
 TALK = r"cannot talk to http://127\.0\.0\.1:\d+/v1: "
 RETRIED = [
     (Fault(409, SLOW_DOWN), r"HTTP 409 from http://127.*/v1: slow down"),
-    *((Fault(status, b"<h1>Oh</h1>"), rf"HTTP {status} from .*: <h1>Oh</h1>") for status in (500, 501)),
+    (Fault(501, b"<h1>Oh</h1>"), "HTTP 501 from .*: <h1>Oh</h1>"),
     (Fault(cut=True), TALK + "(ServerDisconnectedError|ClientOSError)"),
     (Fault(body=b'{"choices": [', cut=True), TALK + "ClientPayloadError"),
-    (Fault(hang=600.0), r"no answer within 0\.5 s"),
+    (Fault(hang=600.0), r"no answer within 0\.3 s"),
     (Fault(body=b'{"choices": ['), "the response is not JSON, or not all of it"),
     (Fault(body=b"\xff\xfe"), "/v1: the response is not UTF-8 text: byte 0xff at 0"),
     (Fault(204), "HTTP 204 from .*/v1: the response is empty"),
-    (Fault(body=b"[" * 100_000), "the response is not JSON, or not all of it"),
     (Fault(body={"choices": []}), "the response holds no choice with text: {'choices': \\[\\]}"),
     (Fault(body={"error": {"message": "CUDA out of memory"}}), "holds no choice with text: CUDA out of memory"),
-    (Fault(body=b"data: {}\n\n"), "the response is a stream; add `extra = { stream = false }` to .*: data: {}"),
-    (
-        Fault(body={"choices": [{"text": "4", "finish_reason": "abort"}]}),
-        "the response is not known to be whole: finish_reason 'abort'",
-    ),
+    (Fault(body={"choices": [{"text": "4", "finish_reason": "abort"}]}), "not .* whole: finish_reason 'abort'"),
     (Fault(body={"choices": [{"text": "4"}], "error": {"message": "gone"}}), "broken off by the server: gone"),
-    (Fault(body={"choices": [{"message": {"content": None}}]}), "the response's text is None"),
-    (Fault(body={"choices": [{"text": None, "finish_reason": "stop"}]}), "the response's text is None"),
 ]
 
 
 @pytest.mark.parametrize(("fault", "cause"), RETRIED)
-def test_what_may_pass_is_retried_and_a_later_answer_counts(server: Server, fault: Fault, cause: str) -> None:
+def test_what_may_pass_is_retried_and_else_fails_the_sample_with_the_cause(
+    server: Server, fault: Fault, cause: str
+) -> None:
+    timeout = 0.3 if fault.hang else 60.0
     server.fail([fault, fault])
-    assert isinstance(outcome(server, timeout=0.5 if fault.hang else 60.0), Reply)
+    assert outcome(server, timeout=timeout) == ANSWER
     assert len(server.seen) == 3
     assert len({str(seen.body) for seen in server.seen}) == 1
-
-
-@pytest.mark.parametrize(("fault", "cause"), RETRIED)
-def test_what_does_not_pass_fails_the_sample_with_the_cause(server: Server, fault: Fault, cause: str) -> None:
-    server.fault_of = lambda _: fault
-    found = outcome(server, timeout=0.5 if fault.hang else 60.0, max_retries=1)
-    assert isinstance(found, RequestFailed)
+    server.fail([fault, fault])
     with pytest.raises(RequestFailed, match=rf"^.*{cause}.*\(after 2 attempts\)$"):
-        raise found
-    assert len(server.seen) == 2
+        raise outcome(server, timeout=timeout, max_retries=1)
+    assert len(server.seen) == 5
 
 
-@pytest.mark.parametrize("status", [400, 413, 422, 418])
+@pytest.mark.parametrize("status", [400, 418])
 def test_a_refused_request_fails_its_sample_at_once_and_no_other(server: Server, status: int) -> None:
     body = {"error": {"message": "the prompt is too long"}}
     server.fault_of = lambda sent: Fault(status, body) if sent["prompt"] == "bad" else None
     bad, good = outcomes(server.url, Request("b", 0, "bad", mode="completion"), QUESTION)
-    assert isinstance(good, Reply)
+    assert good == ANSWER
     assert isinstance(bad, RequestFailed)
-    assert str(bad).startswith(
-        f"HTTP {status} from {server.url}: the prompt is too long; the prompt and max_tokens must"
-    )
+    assert str(bad).startswith(f"HTTP {status} from {server.url}: the prompt is too long; the prompt and max_tokens ")
     assert sorted(server.prompts) == ["1 + 1 =", "bad"]
 
 
 @pytest.mark.parametrize(
     ("fault", "mend"),
     [
-        (Fault(401, {"error": "who?"}), "HTTP 401 .*: who\\?; the key is refused; check the variable that"),
+        (Fault(401, {"error": "who?"}), r"HTTP 401 .*: who\?; the key is refused; check the variable that"),
         (Fault(403), "the key may not use this model"),
-        (Fault(404, {"message": "no toy"}), r"no toy.*; no such model or path; check `model`, and that .* ends in /v1"),
-        (Fault(405), "the path takes no POST; check that options.base_url ends in /v1"),
+        (Fault(404, {"message": "no toy"}), "no toy.*; no such model or path; check `model`, .* ends in /v1"),
+        (Fault(405), "the path takes no POST; .*options.base_url ends in /v1"),
         (Fault(301, headers={"location": "https://x/v1"}), "redirects to https://x/v1; write that as options.base_url"),
-        (
-            Fault(307, headers={"location": "/v1/completions"}),
-            r"redirects to http://127[\d.]+:\d+/v1; write that",
-        ),
+        (Fault(307, headers={"location": "/v1/completions"}), r"redirects to http://127[\d.]+:\d+/v1; write that"),
         (Fault(308, headers={"location": "https://x/api/v1/completions"}), "redirects to https://x/api/v1; write that"),
     ],
 )
 def test_what_no_request_can_pass_ends_the_run_with_the_mend(server: Server, fault: Fault, mend: str) -> None:
     server.fault_of = lambda _: fault
-    found = outcome(server)
-    assert isinstance(found, CannotEvaluate)
     with pytest.raises(CannotEvaluate, match=mend):
-        raise found
+        raise outcome(server)
     assert len(server.seen) == 1
 
 
@@ -212,13 +169,12 @@ def test_a_server_that_cannot_be_reached_is_named_and_in_a_container_whose_addre
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         url = f"http://{host}:{free.getsockname()[1]}/v1"
+    up = r"; is the server up.*base_url right\?.*or .*options\.serve$"
     monkeypatch.setattr(client, "CONTAINER_MARKS", (str(tmp_path / "none"),))
-    with pytest.raises(CannotEvaluate, match=rf"^cannot reach {url}: [^(]*; is the server up"):
+    with pytest.raises(CannotEvaluate, match=rf"^cannot reach {url}: [^(]*{up}"):
         outcomes(url, QUESTION)
     monkeypatch.setattr(client, "CONTAINER_MARKS", (str(tmp_path),))
-    with pytest.raises(
-        CannotEvaluate, match=rf"\(in this container {host} is the container itself, .*; is the server up"
-    ):
+    with pytest.raises(CannotEvaluate, match=rf"\(in this container {host} is the container itself, .*{up}"):
         outcomes(url, QUESTION)
 
 
@@ -228,7 +184,7 @@ def test_another_machines_address_is_no_containers_own(monkeypatch: pytest.Monke
         outcomes("http://models.invalid:1/v1", QUESTION)
 
 
-@pytest.mark.parametrize("url", ["127.0.0.1:8000/v1", "localhost:8000/v1", "/v1", "http://", "http://[::1/v1", "x y"])
+@each("url", ["127.0.0.1:8000/v1", "localhost:8000/v1", "/v1", "http://", "http://[::1/v1", "x y"])
 def test_a_base_url_that_is_none_is_said_at_once(monkeypatch: pytest.MonkeyPatch, url: str) -> None:
     monkeypatch.setattr(dispatch, "FIRST_WAIT", 100.0)
     with pytest.raises(CannotEvaluate, match=r"^options\.base_url '.*' is not a URL"):
@@ -236,7 +192,7 @@ def test_a_base_url_that_is_none_is_said_at_once(monkeypatch: pytest.MonkeyPatch
 
 
 def test_a_trailing_slash_of_the_base_url_does_no_harm(server: Server) -> None:
-    assert outcomes(server.url + "/", QUESTION) == [Reply("answer to 1 + 1 =", "stop", 4, 6)]
+    assert outcomes(server.url + "/", QUESTION) == [ANSWER]
 
 
 @pytest.mark.parametrize(
@@ -248,101 +204,65 @@ def test_a_trailing_slash_of_the_base_url_does_no_harm(server: Server) -> None:
         ([], "unknown"),
         (Fault(404, b"not found"), "unknown"),
         (Fault(200, b"[" * 100_000), "unknown"),
-        (Fault(200, b"\xff"), "unknown"),
     ],
 )
 def test_the_server_names_its_kind_where_it_does(server: Server, models: Any, version: str) -> None:
     server.models = models
-
-    async def described() -> Any:
-        engine = OpenAIEngine("toy", Options(base_url=server.url, max_retries=0))
-        await engine.start()
-        await engine.close()
-        return engine.describe()
-
-    assert asyncio.run(described()).version == version
-
-
-def test_a_server_that_cannot_be_reached_is_given_up_soon_and_the_way_to_wait_is_named(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(dispatch, "FIRST_WAIT", 0.001)
-    with pytest.raises(
-        CannotEvaluate, match=r"base_url right\? If it still loads, wait until it answers, or .*options\.serve$"
-    ):
-        outcomes("http://127.0.0.1:9/v1", QUESTION)
+    engine = engine_at(server.url, max_retries=0)
+    outcomes_of(engine, [])
+    assert engine.describe().version == version
 
 
 @pytest.mark.parametrize(
-    ("headers", "least"),
-    [
-        (lambda: {"retry-after": "1"}, 1.0),
-        (lambda: {"retry-after-ms": "200", "retry-after": "9"}, 0.2),
-        (lambda: {"retry-after": email.utils.formatdate(time.time() + 2, usegmt=True)}, 0.5),
-    ],
+    ("headers", "least"), [({"retry-after": "1"}, 1.0), ({"retry-after-ms": "200", "retry-after": "9"}, 0.2)]
 )
-def test_the_wait_the_server_asks_for_is_kept(server: Server, headers: Any, least: float) -> None:
-    server.fail([Fault(429 if least < 1 else 503, SLOW_DOWN, headers())])
-    assert isinstance(outcome(server), Reply)
+def test_the_wait_the_server_asks_for_is_kept(server: Server, headers: dict[str, str], least: float) -> None:
+    server.fail([Fault(429 if least < 1 else 503, SLOW_DOWN, headers)])
+    assert outcome(server) == ANSWER
     assert len(server.seen) == 2
     assert server.gaps[0] >= least
 
 
-@pytest.mark.parametrize(
-    "asked",
-    ["601", "7200", "inf", "1e308", email.utils.formatdate(time.time() + 86_400, usegmt=True)],
-    ids=["601", "7200", "inf", "1e308", "tomorrow"],
-)
+@pytest.mark.parametrize("asked", ["601", "inf", email.utils.formatdate(time.time() + 86_400, usegmt=True)],
+                         ids=["601", "inf", "tomorrow"])  # fmt: skip
 def test_a_wait_of_hours_is_not_slept(server: Server, asked: str) -> None:
     server.fail([Fault(429, SLOW_DOWN, {"retry-after": asked})])
-    found = outcome(server)
-    assert isinstance(found, CannotEvaluate)
-    with pytest.raises(
-        CannotEvaluate, match=r"slow down; the server asks to wait (\d{3,6}|inf|1e\+308) s; go on with --resume after"
-    ):
-        raise found
+    with pytest.raises(CannotEvaluate, match=r"slow down; .* to wait (\d{3,6}|inf) s; go on with --resume"):
+        raise outcome(server)
     assert len(server.seen) == 1
 
 
-class Dice(random.Random):
-    """Draws nothing, and remembers what it was asked for."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.asked: list[tuple[float, float]] = []
-
-    def uniform(self, a: float, b: float) -> float:
-        self.asked.append((a, b))
-        return a
-
-
 def test_the_wait_between_retries_doubles_up_to_a_limit(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    drawn: list[tuple[float, float]] = []
+
+    def uniform(_: random.Random, low: float, high: float) -> float:
+        drawn.append((low, high))
+        return low
+
     monkeypatch.setattr(dispatch, "FIRST_WAIT", 0.5)
-    dice = Dice()
-    monkeypatch.setattr(random.Random, "uniform", lambda _, *span: dice.uniform(*span))
+    monkeypatch.setattr(random.Random, "uniform", uniform)
     server.fault_of = lambda _: Fault(500)
     assert isinstance(outcome(server, max_retries=9), RequestFailed)
-    assert dice.asked == [(0.0, min(60.0, 0.5 * 2**i)) for i in range(9)]
+    assert drawn == [(0.0, min(60.0, 0.5 * 2**i)) for i in range(9)]
 
 
 def test_as_many_requests_as_the_option_says_are_in_flight_and_never_more(server: Server) -> None:
     server.together = 5
-    requests = [Request(str(i), 0, str(i), mode="completion") for i in range(40)]
-    replies = outcomes(server.url, *requests, concurrency=5)
-    assert [reply.text for reply in replies] == [f"answer to {i}" for i in range(40)]
+    assert outcomes(server.url, *questions(40), concurrency=5) == answers(40)
     assert server.most_in_flight == 5
 
 
 def test_requests_that_wait_until_others_end_do_not_use_up_their_time(server: Server) -> None:
     """A judge with a small concurrency is asked by all requests of a model with a large one."""
-    server.delay = 0.2
-    requests = [Request(str(i), 0, str(i), mode="completion") for i in range(15)]
-    replies = outcomes(server.url, *requests, concurrency=1, timeout=2.0, max_retries=0)
-    assert [reply.text for reply in replies] == [f"answer to {i}" for i in range(15)]
+    server.delay = 0.1
+    assert outcomes(server.url, *questions(15), concurrency=1, timeout=1.0, max_retries=0) == answers(15)
     assert len(server.seen) == 15
 
 
-@given(st.none() | st.text(max_size=40), st.none() | st.text(max_size=40))
+HEADERS = st.none() | st.text("0123456789.,:-+ einfaTuGMT\u00e9\u0660", max_size=40)
+
+
+@given(HEADERS, HEADERS)
 @example(None, "Wed, 21 Oct 99999999999999999999 07:28:00 GMT")
 @example("nan", "-5")
 @example("-1", "nan")
@@ -357,20 +277,21 @@ def test_a_retry_date_in_the_past_is_no_wait() -> None:
     assert wait_of({"retry-after": date, "date": after}) == 0.0
 
 
-def test_the_proxy_of_the_environment_is_used_but_for_exempt_hosts(monkeypatch: pytest.MonkeyPatch) -> None:
+@each(
+    ("host", "proxied"),
+    [("models.example", True), ("127.example", True), ("localhost:8000", False), ("127.0.0.1:8000", False),
+     ("[::1]:8000", False), ("gpu.internal", False)],
+)  # fmt: skip
+def test_the_proxy_of_the_environment_is_used_but_for_exempt_hosts(
+    monkeypatch: pytest.MonkeyPatch, host: str, proxied: bool
+) -> None:
     monkeypatch.setenv("http_proxy", "http://proxy:3128")
     monkeypatch.setenv("no_proxy", ".internal")
-    assert proxy_of("http://models.example/v1") == "http://proxy:3128"
-    assert proxy_of("http://localhost:8000/v1") is None
-    assert proxy_of("http://127.0.0.1:8000/v1") is None
-    assert proxy_of("http://[::1]:8000/v1") is None
-    assert proxy_of("http://127.example/v1") == "http://proxy:3128"
-    assert proxy_of("http://gpu.internal/v1") is None
-    assert proxy_of("nonsense") is None
+    assert proxy_of(f"http://{host}/v1") == ("http://proxy:3128" if proxied else None)
+    assert proxy_of(host) is None
 
 
 def test_a_proxy_without_a_scheme_is_an_http_proxy_and_what_is_none_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("no_proxy", raising=False)
     monkeypatch.setenv("http_proxy", "me:secret@proxy:3128")
     assert proxy_of("http://models.example/v1") == "http://me:secret@proxy:3128"
     for wrong in ("socks5://me:secret@proxy:1080", "http://me:secret@proxy:99999", "http://me:secret@[proxy"):
@@ -382,43 +303,34 @@ def test_a_proxy_without_a_scheme_is_an_http_proxy_and_what_is_none_is_said(monk
 
 def test_requests_go_through_the_proxy_of_the_environment(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("http_proxy", server.url.removesuffix("/v1"))
-    monkeypatch.delenv("no_proxy", raising=False)
-    monkeypatch.delenv("NO_PROXY", raising=False)
-    assert outcomes("http://models.example/v1", QUESTION) == [Reply("answer to 1 + 1 =", "stop", 4, 6)]
+    assert outcomes("http://models.example/v1", QUESTION) == [ANSWER]
     assert server.seen[0].headers["host"] == "models.example"
 
 
 @pytest.mark.parametrize("scheme", ["http", "https"])
-def test_a_proxy_that_wants_a_password_is_told_at_once(monkeypatch: pytest.MonkeyPatch, scheme: str) -> None:
+@in_loop
+async def test_a_proxy_that_wants_a_password_is_told_at_once(monkeypatch: pytest.MonkeyPatch, scheme: str) -> None:
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.readuntil(b"\r\n\r\n")
         writer.write(b"HTTP/1.1 407 Proxy Authentication Required\r\ncontent-length: 0\r\nconnection: close\r\n\r\n")
         writer.close()
 
-    async def ask(engine: OpenAIEngine) -> None:
-        await engine.start()
-        await engine.complete(QUESTION)
-
-    async def work() -> str:
-        proxy = await asyncio.start_server(serve, "127.0.0.1", 0)
+    async with await asyncio.start_server(serve, "127.0.0.1", 0) as proxy:
         monkeypatch.setenv(f"{scheme}_proxy", f"http://me:secret@127.0.0.1:{proxy.sockets[0].getsockname()[1]}")
-        monkeypatch.delenv("no_proxy", raising=False)
-        monkeypatch.delenv("NO_PROXY", raising=False)
-        engine = OpenAIEngine("toy", Options(base_url=f"{scheme}://models.example/v1"))
-        async with proxy:
-            try:
-                with pytest.raises(CannotEvaluate) as caught:
-                    await ask(engine)
-            finally:
-                await engine.close()
-        return str(caught.value)
-
-    said = asyncio.run(work())
-    assert re.match(r"HTTP 407 from .*[:;] the proxy wants a name and a password; write them into its variable", said)
-    assert "secret" not in said
+        engine = engine_at(f"{scheme}://models.example/v1")
+        with pytest.raises(CannotEvaluate, match=r"^HTTP 407 from .*[:;] the proxy wants a name and a pass") as caught:
+            await started_and_asked(engine)
+        await engine.close()
+    assert "secret" not in str(caught.value)
 
 
-def test_a_reply_that_nobody_asked_for_answers_no_other_request() -> None:
+async def started_and_asked(engine: OpenAIEngine) -> None:
+    await engine.start()
+    await engine.complete(QUESTION)
+
+
+@in_loop
+async def test_a_reply_that_nobody_asked_for_answers_no_other_request() -> None:
     """A server that sends one of its replies again later, on a connection that waits for the next request."""
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -437,19 +349,10 @@ def test_a_reply_that_nobody_asked_for_answers_no_other_request() -> None:
                     writer.write(response)
         writer.close()
 
-    async def work() -> list[str]:
-        async with await asyncio.start_server(serve, "127.0.0.1", 0) as raw:
-            port = raw.sockets[0].getsockname()[1]
-            engine = OpenAIEngine("toy", Options(base_url=f"http://127.0.0.1:{port}/v1"))
-            await engine.start()
-            try:
-                texts = []
-                for number in range(4):
-                    request = Request(str(number), 0, f"question {number}", mode="completion")
-                    texts.append((await engine.complete(request)).text)
-                    await asyncio.sleep(0.1)
-                return texts
-            finally:
-                await engine.close()
-
-    assert asyncio.run(work()) == [f"question {number}" for number in range(4)]
+    async with await asyncio.start_server(serve, "127.0.0.1", 0) as raw:
+        engine = engine_at(f"http://127.0.0.1:{raw.sockets[0].getsockname()[1]}/v1")
+        await engine.start()
+        for request in questions(4):
+            assert (await engine.complete(request)).text == request.prompt
+            await asyncio.sleep(0.1)
+        await engine.close()

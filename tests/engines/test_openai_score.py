@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
@@ -12,20 +11,14 @@ import pytest
 
 from accgate.engines import Request, RequestFailed
 from accgate.engines.base import LogProbs
-from accgate.engines.openai import dispatch
-from accgate.engines.openai.engine import OpenAIEngine
 from accgate.engines.openai.likelihood import Echoed, first_token
-from accgate.engines.openai.options import Options
 from accgate.errors import CannotEvaluate
 from tests.cases import each
+from tests.engines.asking import engine_at, run_on
 from tests.servers import Fault, Server, echoed
 
+pytestmark = pytest.mark.usefixtures("short_waits")
 PROMPT = Request("a", 0, "The capital is", mode="completion", stop=("\n",), seed=3)
-
-
-@pytest.fixture(autouse=True)
-def short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(dispatch, "FIRST_WAIT", 0.002)
 
 
 @pytest.fixture
@@ -40,15 +33,12 @@ def scored(server: Server, continuation: str, request: Request = PROMPT) -> LogP
 
 
 def all_scored(server: Server, asked: list[tuple[list[str], Request]]) -> list[list[LogProbs]]:
-    async def work() -> list[list[LogProbs]]:
-        engine = OpenAIEngine("toy", Options(base_url=server.url, max_retries=1))
-        try:
-            await engine.start()
-            return [await engine.score(request, continuations) for continuations, request in asked]
-        finally:
-            await engine.close()
+    engine = engine_at(server.url, max_retries=1)
 
-    return asyncio.run(work())
+    async def work() -> list[list[LogProbs]]:
+        return [await engine.score(request, continuations) for continuations, request in asked]
+
+    return run_on(engine, work)
 
 
 def test_a_continuations_tokens_are_scored_and_no_text_is_asked_for(server: Server) -> None:
@@ -61,7 +51,7 @@ def test_a_continuations_tokens_are_scored_and_no_text_is_asked_for(server: Serv
     }  # fmt: skip
 
 
-@pytest.mark.parametrize(("continuation", "greedy"), [(" of", True), (" a of", True), (" Paris", False)])
+@each(("continuation", "greedy"), [(" of", True), (" a of", True), (" Paris", False)])
 def test_greedy_says_whether_every_token_is_the_models_first_choice(
     server: Server, continuation: str, greedy: bool
 ) -> None:
@@ -78,7 +68,7 @@ def test_a_failed_attempt_is_asked_again(server: Server) -> None:
     assert scored(server, " Paris").values == (-1.5,)
 
 
-@pytest.mark.parametrize(
+@each(
     "fault",
     [
         Fault(400, {"error": {"message": "Only no echo is supported"}}),
@@ -93,24 +83,14 @@ def test_a_server_that_cannot_is_said_with_the_alternative(server: Server, fault
         scored(server, " Paris")
 
 
-def test_a_server_that_ignores_the_wish_is_no_score(server: Server) -> None:
-    server.echoes = False
-    server.answer = lambda _: "Paris"
-    with pytest.raises(CannotEvaluate, match="gives no log-probabilities"):
-        scored(server, " Paris")
-
-
-def test_a_chat_is_refused_with_the_mend(server: Server) -> None:
+def test_a_chat_is_refused_with_the_mend_and_an_empty_continuation_fails_its_sample(server: Server) -> None:
     with pytest.raises(CannotEvaluate, match='mode = "completion"'):
         scored(server, " Paris", Request("a", 0, "The capital is"))
-
-
-def test_an_empty_continuation_fails_its_sample(server: Server) -> None:
     with pytest.raises(RequestFailed, match="an empty continuation"):
         scored(server, "")
 
 
-@pytest.mark.parametrize("message", ["the prompt is too long", "max_tokens must be 1 or more"])
+@each("message", ["the prompt is too long", "max_tokens must be 1 or more"])
 def test_another_refusal_fails_the_sample_alone(server: Server, message: str) -> None:
     server.fault_of = lambda _: Fault(400, {"error": message})
     with pytest.raises(RequestFailed, match=message):
@@ -123,7 +103,7 @@ def broken(change: dict[str, Any]) -> Fault:
     return Fault(body=body)
 
 
-@pytest.mark.parametrize(
+@each(
     ("change", "said"),
     [
         ({"token_logprobs": [None, -1.0]}, "differ in length"),
@@ -154,6 +134,15 @@ def listing(prompt: str, *, of: list[str] = LETTERS, shift: float = 0.0) -> dict
     return {"text": " the", "logprobs": {"top_logprobs": [row]}}
 
 
+ASKED = [(LETTERS, replace(PROMPT, prompt=f"Question {n}:")) for n in range(3)]
+
+
+def assert_echoed(rows: list[list[LogProbs]]) -> None:
+    """Each question's letters have the log-probabilities that the echo gives them."""
+    expected = [[scored_alone(request.prompt, text) for text in LETTERS] for _, request in ASKED]
+    assert [[one.total for one in row] for row in rows] == [pytest.approx(row, abs=0.01) for row in expected]
+
+
 def scored_alone(prompt: str, text: str) -> float:
     (value,) = echoed(prompt + text)["choices"][0]["logprobs"]["token_logprobs"][-1:]
     return float(value)
@@ -161,11 +150,7 @@ def scored_alone(prompt: str, text: str) -> float:
 
 def test_labels_that_are_among_the_likeliest_tokens_are_one_request(server: Server) -> None:
     server.choice_of = listing
-    asked = [(LETTERS, replace(PROMPT, prompt=f"Question {n}:")) for n in range(3)]
-    found = all_scored(server, asked)
-    assert [[each.total for each in row] for row in found] == [
-        [pytest.approx(scored_alone(request.prompt, text), abs=0.01) for text in LETTERS] for _, request in asked
-    ]
+    assert_echoed(all_scored(server, ASKED))
     assert [seen.body.get("echo", False) for seen in server.seen] == [False, True, True, True, False, False]
     assert server.seen[-1].body == {
         "model": "toy", "prompt": "Question 2:", "max_tokens": 1, "temperature": 0.0, "logprobs": 20,
@@ -182,9 +167,7 @@ def test_labels_that_are_among_the_likeliest_tokens_are_one_request(server: Serv
 )
 def test_what_a_list_lacks_or_says_otherwise_is_echoed(server: Server, lists: Any, echoes: int) -> None:
     server.choice_of = lists
-    asked = [(LETTERS, replace(PROMPT, prompt=f"Question {n}:")) for n in range(3)]
-    for (_, request), row in zip(asked, all_scored(server, asked), strict=True):
-        assert [one.total for one in row] == [pytest.approx(scored_alone(request.prompt, t), abs=0.01) for t in LETTERS]
+    assert_echoed(all_scored(server, ASKED))
     assert sum(seen.body.get("echo", False) for seen in server.seen) == echoes
 
 

@@ -11,15 +11,14 @@ from accgate.cli.main import main
 from accgate.engines.openai import probe
 from accgate.engines.openai.probe import ask_server
 from tests.cases import each
+from tests.engines.planned import model_file
 from tests.gates import said, toml, write_task
 from tests.servers import Fault, Server
 
 
-def validated(folder: Path, model: str = "toy", **options: object) -> int:
+def validated(folder: Path, model: str = "toy", tasks: str = "[tasks.arithmetic]", **options: object) -> int:
     path = folder / "accuracy.toml"
-    path.write_text(
-        f'[models.m]\nengine = "openai"\nmodel = "{model}"\noptions = {toml(options)}\n[tasks.arithmetic]\n'
-    )
+    path.write_text(f'[models.m]\nengine = "openai"\nmodel = "{model}"\noptions = {toml(options)}\n{tasks}\n')
     return main(["validate", "--probe", str(path)])
 
 
@@ -45,8 +44,7 @@ def test_what_a_server_does_not_tell_is_said(tmp_path: Path, capsys) -> None:
 
 
 def test_a_config_without_a_server_is_said_to_have_none(tmp_path: Path, capsys) -> None:
-    path = tmp_path / "accuracy.toml"
-    path.write_text('[models.m]\nengine = "ray"\nmodel = "m"\noptions = { engine = "vllm" }\n[tasks.arithmetic]\n')
+    path = model_file(tmp_path, "ray", "m", 'engine = "vllm"', "[tasks.arithmetic]\n")
     assert main(["validate", "--probe", str(path)]) == 0
     assert capsys.readouterr().out.endswith("\nno model has a server to ask.\n")
 
@@ -97,30 +95,29 @@ UNKNOWN = "m / sums: the prompt begins with a special token, and the server does
 
 
 @each(
-    ("prompt", "keys", "tokens", "told"),
+    ("place", "prompt", "keys", "tokens", "told"),
     [
-        ("<s>{{ q }}", {}, [1, 1, 7], TWICE),
-        ("\n<|begin_of_text|>{{ q }}", {}, [1, 1, 7], TWICE),
-        ("[BOS] {{ q }}", {"system": "<s>Be brief."}, [1, 1, 7], TWICE),
-        ("<s>{{ q }}", {}, [1, 7, 7], None),  # the tokenizer adds none
-        ("<s>{{ q }}", {}, None, UNKNOWN),
-        ("11{{ q }}", {}, [1, 1, 7], None),  # digits that are tokens
-        ("<s>{{ q }}", {"mode": "chat"}, [1, 1, 7], None),  # the server's template begins it
+        ("/tokenize", "<s>{{ q }}", {}, [1, 1, 7], TWICE),
+        ("beside a completion", "<s>{{ q }}", {}, [1, 1, 7], TWICE),
+        ("/tokenize", "\n<|begin_of_text|>{{ q }}", {}, [1, 1, 7], TWICE),
+        ("/tokenize", "[BOS] {{ q }}", {"system": "<s>Be brief."}, [1, 1, 7], TWICE),
+        ("/tokenize", "<s>{{ q }}", {}, [1, 7, 7], None),  # the tokenizer adds none
+        ("beside a completion", "<s>{{ q }}", {}, [1, 7, 7], None),
+        ("nowhere", "<s>{{ q }}", {}, None, UNKNOWN),
+        ("/tokenize", "11{{ q }}", {}, [1, 1, 7], None),  # digits that are tokens
+        ("/tokenize", "<s>{{ q }}", {"mode": "chat"}, [1, 1, 7], None),  # the server's template begins it
     ],
 )
-@pytest.mark.parametrize("place", ["/tokenize", "beside a completion"])
 def test_a_raw_prompt_that_begins_twice_is_told(
     tmp_path: Path, capsys, place: str, prompt: str, keys: dict[str, str], tokens: list[int] | None, told: str | None
 ) -> None:
     write_task(tmp_path, **{"prompt": prompt, "mode": "completion", **keys})
     with Server() as server:
-        if place == "/tokenize" and tokens is not None:
+        if place == "/tokenize":
             server.tokens_of = lambda _: tokens
-        elif tokens is not None:
+        elif place == "beside a completion":
             server.choice_of = lambda _: {"text": "x", "prompt_token_ids": tokens}
-        model = f'[models.m]\nengine = "openai"\nmodel = "toy"\noptions = {{ base_url = "{server.url}" }}\n'
-        (tmp_path / "accuracy.toml").write_text(f'{model}[tasks.sums]\nfile = "sums.toml"\n')
-        assert main(["validate", "--probe", str(tmp_path / "accuracy.toml")]) == 0
+        assert validated(tmp_path, tasks='[tasks.sums]\nfile = "sums.toml"', base_url=server.url) == 0
     lines = [line for line in capsys.readouterr().out.splitlines() if line.startswith("m / sums: the prompt")]
     assert len(lines) == (told is not None)
     assert told is None or lines[0].startswith(told)

@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from accgate.engines import Engine, Reply, Request, RequestFailed
+from accgate.engines import Reply, Request, RequestFailed
 from accgate.engines.base import EngineDied, ModelTable
 from accgate.engines.ray import actors
 from accgate.engines.ray.actors import Host, Spec
@@ -27,33 +27,37 @@ from accgate.errors import BadInput, CannotEvaluate
 from accgate.inputs.toml import read_toml
 from accgate.result import EngineInfo
 from tests.cases import each
-from tests.engines.planned import engine_of, planned_model
+from tests.engines.asking import in_loop
+from tests.engines.planned import engine_of, model_file, planned_model
 from tests.servers import Server
 
 URL = "http://127.0.0.1:8000/v1"
 INNER = f'engine = "openai", options = {{ base_url = "{URL}"'
 
 
-def made(folder: Path, options: str, model: str = "toy") -> Engine:
+def made(folder: Path, options: str, model: str = "toy") -> RayEngine:
     """The engine of a file whose options stand on line 4."""
-    path = folder / "accuracy.toml"
-    path.write_text(f'[models.m]\nengine = "ray"\nmodel = "{model}"\noptions = {{ {options} }}\n')
-    return engine_of(read_toml(path, fix=""))
+    engine = engine_of(read_toml(model_file(folder, "ray", model, options), fix=""))
+    assert isinstance(engine, RayEngine)
+    return engine
+
+
+def travelled(value: Any) -> Any:
+    """As it arrives in another process."""
+    return pickle.loads(pickle.dumps(value))
 
 
 @each(
     ("options", "message"),
     [
-        ("", '4: models.m.options.engine: is missing; add it: engine = "vllm", "openai", "llamacpp"'),
-        ('engine = "ray"', "4: models.m.options.engine: is 'ray'; write one of vllm, openai, llamacpp, recorded"),
-        (INNER + "}, replica = 2", "4: models.m.options.replica: unknown key; did you mean 'replicas'?"),
-        (INNER + "}, replicas = 0", "4: models.m.options.replicas: is 0; write a number from 1"),
-        (INNER + "}, resources = { GPU = -1 }", "4: models.m.options.resources.GPU: is -1; write a number from 0"),
-        (INNER + "}, resources = { GPU = '1' }", "4: models.m.options.resources.GPU: is '1', text; write a number"),
-        (INNER + "}, bundles = [{ GPU = -1 }]", "4: models.m.options.bundles[0].GPU: is -1; write a number from 0"),
-        (INNER + "}, start_timeout = 0", "4: models.m.options.start_timeout: is 0; write a number above 0"),
-        (INNER + ", timeuot = 1 }", "4: models.m.options.options.timeuot: unknown key; did you mean 'timeout'?"),
-        ('engine = "recorded"', "3: models.m.model: there is no file 'toy' in "),
+        ("", 'engine: is missing; add it: engine = "vllm", "openai", "llamacpp"'),
+        ('engine = "ray"', "engine: is 'ray'; write one of vllm, openai, llamacpp, recorded"),
+        (INNER + "}, replicas = 0", "replicas: is 0; write a number from 1"),
+        (INNER + "}, resources = { GPU = -1 }", "resources.GPU: is -1; write a number from 0"),
+        (INNER + "}, resources = { GPU = '1' }", "resources.GPU: is '1', text; write a number"),
+        (INNER + "}, bundles = [{ GPU = -1 }]", "bundles[0].GPU: is -1; write a number from 0"),
+        (INNER + "}, start_timeout = 0", "start_timeout: is 0; write a number above 0"),
+        (INNER + ", timeuot = 1 }", "options.timeuot: unknown key; did you mean 'timeout'?"),
     ],
 )
 def test_a_fault_of_the_options_or_of_the_inner_engines_names_line_and_key(
@@ -61,7 +65,12 @@ def test_a_fault_of_the_options_or_of_the_inner_engines_names_line_and_key(
 ) -> None:
     with pytest.raises(BadInput) as caught:
         made(tmp_path, options)
-    assert caught.value.messages[0].startswith(f"{tmp_path / 'accuracy.toml'}:{message}")
+    assert caught.value.messages[0].startswith(f"{tmp_path / 'accuracy.toml'}:4: models.m.options.{message}")
+
+
+def test_a_file_that_the_inner_engine_lacks_is_a_fault_of_the_model(tmp_path: Path) -> None:
+    with pytest.raises(BadInput, match=r"accuracy\.toml:3: models\.m\.model: there is no file 'toy' in "):
+        made(tmp_path, 'engine = "recorded"')
 
 
 def test_the_line_of_an_inner_option_is_its_own(tmp_path: Path) -> None:
@@ -84,8 +93,7 @@ def test_paths_start_from_the_files_folder_also_in_a_process_with_another_workin
     (tmp_path / "scores.jsonl").write_text('{"id": "a", "score": 100}\n')
     monkeypatch.chdir(tmp_path)
     engine = made(Path(), 'engine = "recorded"', "scores.jsonl")
-    assert isinstance(engine, RayEngine)
-    spec = pickle.loads(pickle.dumps(engine._spec.absolute()))
+    spec = travelled(engine._spec.absolute())
     monkeypatch.chdir("/")
     inner = spec.engine()
     assert isinstance(inner, RecordedEngine)
@@ -94,16 +102,8 @@ def test_paths_start_from_the_files_folder_also_in_a_process_with_another_workin
 
 def test_without_ray_the_extra_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "ray", None)
-
-    async def work() -> None:
-        engine = made(tmp_path, INNER + "}")
-        try:
-            await engine.start()
-        finally:
-            await engine.close()
-
     with pytest.raises(CannotEvaluate, match=r"needs Ray .*; pip install 'accgate\[ray\]'"):
-        asyncio.run(work())
+        asyncio.run(made(tmp_path, INNER + "}").start())
 
 
 def test_a_variable_for_the_replicas_that_is_not_set_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -115,9 +115,7 @@ def test_a_variable_for_the_replicas_that_is_not_set_is_named(monkeypatch: pytes
 
 
 def test_keys_are_not_shown_where_a_replica_is(tmp_path: Path) -> None:
-    engine = made(tmp_path, INNER + "}")
-    assert isinstance(engine, RayEngine)
-    assert "env" not in repr(engine._spec)
+    assert "env" not in repr(made(tmp_path, INNER + "}")._spec)
 
 
 def test_an_address_where_nothing_listens_is_said_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -153,57 +151,45 @@ def test_a_cause_is_one_line_of_bounded_length() -> None:
 
 
 @pytest.mark.parametrize(
-    ("model", "error", "message"),
-    [("a.jsonl", BadInput, "a.jsonl: holds no records"), ("b.jsonl", None, ""), ("no.jsonl", BadInput, "no file")],
+    ("model", "message"), [("a.jsonl", "a.jsonl: holds no records"), ("b.jsonl", ""), ("no.jsonl", "no file")]
 )
-def test_the_process_of_a_replica_gives_its_engines_errors_back(
-    tmp_path: Path, model: str, error: type[Exception] | None, message: str
+@in_loop
+async def test_the_process_of_a_replica_gives_its_engines_errors_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, model: str, message: str
 ) -> None:
+    monkeypatch.setenv("GIVEN_TO_REPLICAS", "")
     (tmp_path / "a.jsonl").touch()
     (tmp_path / "b.jsonl").write_text('{"id": "a", "score": 100}\n')
-    engine = made(tmp_path, 'engine = "recorded"', "b.jsonl")
-    assert isinstance(engine, RayEngine)
-    spec = pickle.loads(pickle.dumps(engine._spec.absolute()))
-    object.__setattr__(spec, "table", replace(spec.table, model=model))
-    object.__setattr__(spec, "env", {"GIVEN_TO_REPLICAS": "1"})
-
-    async def work() -> None:
-        host = Host()
-        outcome = await host.start(spec)
-        if error is None:
-            assert not isinstance(outcome, Exception)
-            assert (outcome.info.name, outcome.slots) == ("recorded", 1)
-            assert isinstance(await host.score(None, ""), CannotEvaluate)  # type: ignore[arg-type]
-        else:
-            assert isinstance(outcome, error)
-            assert message in str(pickle.loads(pickle.dumps(outcome)))
-        await host.close()
-
-    try:
-        asyncio.run(work())
-        assert os.environ["GIVEN_TO_REPLICAS"] == "1"
-    finally:
-        os.environ.pop("GIVEN_TO_REPLICAS", None)
+    spec = travelled(made(tmp_path, 'engine = "recorded"', "b.jsonl")._spec.absolute())
+    host = Host()
+    outcome = await host.start(replace(spec, table=replace(spec.table, model=model), env={"GIVEN_TO_REPLICAS": "1"}))
+    if message:
+        assert isinstance(outcome, BadInput)
+        assert message in str(travelled(outcome))
+    else:
+        assert not isinstance(outcome, Exception)
+        assert (outcome.info.name, outcome.slots) == ("recorded", 1)
+        assert isinstance(await host.score(None, ""), CannotEvaluate)  # type: ignore[arg-type]
+    await host.close()
+    assert os.environ["GIVEN_TO_REPLICAS"] == "1"
 
 
 @pytest.mark.skipif(util.find_spec("vllm") is not None, reason="vLLM is installed")
 def test_an_engine_that_is_not_installed_here_may_be_on_the_nodes_which_say_if_it_is_not(tmp_path: Path) -> None:
     engine = made(tmp_path, 'engine = "vllm", replicas = 2')
-    assert isinstance(engine, RayEngine)
     assert engine.inner is None
     assert engine.concurrency == 2
     outcome = asyncio.run(Host().start(engine._spec))
     assert isinstance(outcome, CannotEvaluate)
     assert str(outcome).startswith("options.engine: is vllm, which is not installed")
     source = read_toml(tmp_path / "accuracy.toml", fix="")
-    located = pytest.raises(
-        CannotEvaluate, match=r":4: models\.m\.options\.engine: is vllm, which is not installed here"
-    )
+    located = pytest.raises(CannotEvaluate, match=r":4: models\.m\.options\.engine: is vllm, which is not installed ")
     with located, planned_model(source).locating():
-        raise pickle.loads(pickle.dumps(outcome))
+        raise travelled(outcome)
 
 
-def test_a_start_that_is_cancelled_ends_before_the_engine_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
+@in_loop
+async def test_a_start_that_is_cancelled_ends_before_the_engine_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
     class Loading:
         """Needs a moment to give up what it loads, as vLLM's engine does."""
 
@@ -223,23 +209,20 @@ def test_a_start_that_is_cancelled_ends_before_the_engine_is_closed(monkeypatch:
             self.steps.append("closed")
 
     engine = Loading()
-    monkeypatch.setattr(Spec, "engine", lambda _: engine)
     monkeypatch.setattr(actors, "free_shared_memory", lambda: None)
 
-    async def work() -> None:
-        host = Host()
-        starting = asyncio.create_task(host.start(Spec("vllm", ModelTable("m", {}, Path()), lambda *_: engine)))  # type: ignore[arg-type, return-value]
-        await asyncio.sleep(0)
-        await asyncio.sleep(0)
-        starting.cancel()
-        await host.close()
-        await asyncio.gather(starting, return_exceptions=True)
-
-    asyncio.run(work())
+    host = Host()
+    starting = asyncio.create_task(host.start(Spec("vllm", ModelTable("m", {}, Path()), lambda *_: engine)))  # type: ignore[arg-type, return-value]
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    starting.cancel()
+    await host.close()
+    await asyncio.gather(starting, return_exceptions=True)
     assert engine.steps == ["given up", "closed"]
 
 
-def test_all_that_a_dead_engine_fails_is_its_death(monkeypatch: pytest.MonkeyPatch) -> None:
+@in_loop
+async def test_all_that_a_dead_engine_fails_is_its_death(monkeypatch: pytest.MonkeyPatch) -> None:
     class Dying:
         """Fails one sample, dies of the next, and then has nothing left to ask, as vLLM's engine once it is closed."""
 
@@ -263,15 +246,12 @@ def test_all_that_a_dead_engine_fails_is_its_death(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(actors, "free_shared_memory", lambda: None)
     engine = Dying()
 
-    async def work() -> None:
-        host = Host()
-        await host.start(Spec("toy", ModelTable("m", {}, Path()), lambda *_: engine))  # type: ignore[arg-type, return-value]
-        outcomes = [await host.complete(Request(name, 0, "")) for name in "abca"]
-        assert [type(outcome) for outcome in outcomes] == [RequestFailed, EngineDied, EngineDied, EngineDied]
-        assert engine.closed
-
-    asyncio.run(work())
-    assert type(pickle.loads(pickle.dumps(EngineDied("x")))) is EngineDied
+    host = Host()
+    await host.start(Spec("toy", ModelTable("m", {}, Path()), lambda *_: engine))  # type: ignore[arg-type, return-value]
+    outcomes = [await host.complete(Request(name, 0, "")) for name in "abca"]
+    assert [type(outcome) for outcome in outcomes] == [RequestFailed, EngineDied, EngineDied, EngineDied]
+    assert engine.closed
+    assert type(travelled(EngineDied("x"))) is EngineDied
 
 
 def test_replicas_whose_servers_name_two_models_or_builds_end_the_run(tmp_path: Path) -> None:
@@ -282,7 +262,7 @@ def test_replicas_whose_servers_name_two_models_or_builds_end_the_run(tmp_path: 
             self._turns = cycle(hosts)
 
         async def call(self, method: str, *arguments: object) -> object:
-            outcome = pickle.loads(pickle.dumps(await getattr(next(self._turns), method)(*arguments)))
+            outcome = travelled(await getattr(next(self._turns), method)(*arguments))
             assert outcome.completion_tokens == outcome.value.completion_tokens
             return outcome
 
@@ -293,7 +273,6 @@ def test_replicas_whose_servers_name_two_models_or_builds_end_the_run(tmp_path: 
             for server in (one, two):
                 options = f'base_url = "{server.url}", max_retries = 0{more}'
                 engine: Any = made(tmp_path, f'engine = "openai", options = {{ {options} }}')
-                assert isinstance(engine, RayEngine)
                 hosts.append(Host())
                 await hosts[-1].start(engine._spec)
             engine._replicas, engine._lifeline = Either(hosts), SimpleNamespace(run=lambda asked: asked)

@@ -14,6 +14,7 @@ import pytest
 
 from accgate.engines.ray.cluster import EVERY, LIMIT, Lifeline, Patience, Place, listening, lost, outlive, within
 from accgate.errors import CannotEvaluate
+from tests.engines.asking import in_loop
 
 HEAD, NODE = ("10.0.0.1", 6379), ("10.0.0.2", 4000)
 
@@ -41,14 +42,11 @@ def said(
     return asyncio.run(lost(places, outage, answers=answer, sleep=sleep, clock=lambda: now)), now
 
 
-def test_a_head_that_is_away_for_so_long_is_lost_and_the_mend_is_named() -> None:
+def test_a_head_or_node_that_is_away_for_so_long_is_lost_and_the_mend_is_named() -> None:
     message, seconds = said(lambda place, at: place == NODE or at < 10)
     assert seconds == 15.0
     assert message.startswith("the head at 10.0.0.1:6379 has taken no connection for 5 s; ")
     assert message.endswith("then go on with --resume")
-
-
-def test_the_node_that_this_run_hangs_on_is_watched_as_the_head_is() -> None:
     assert said(lambda place, _: place == HEAD)[0].startswith("the node at 10.0.0.2:4000 has ")
 
 
@@ -71,7 +69,8 @@ def test_only_what_takes_connections_answers() -> None:
     assert not asyncio.run(listening(place))
 
 
-def test_a_watch_ends_that_is_cancelled_at_the_moment_in_which_the_head_answers(
+@in_loop
+async def test_a_watch_ends_that_is_cancelled_at_the_moment_in_which_the_head_answers(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     class Writer:
@@ -79,65 +78,58 @@ def test_a_watch_ends_that_is_cancelled_at_the_moment_in_which_the_head_answers(
 
         async def wait_closed(self) -> None: ...
 
-    async def work() -> None:
-        answer: asyncio.Future[tuple[None, Writer]] = asyncio.get_running_loop().create_future()
-        monkeypatch.setattr(asyncio, "open_connection", lambda *_: answer)
-        line = Lifeline(partial(lost, {"the head": HEAD}, 30.0))
-        await asyncio.sleep(0.01)
-        answer.set_result((None, Writer()))
-        closing = asyncio.create_task(line.close())
-        await asyncio.sleep(0.1)
-        assert closing.done()
-
-    asyncio.run(work())
+    answer: asyncio.Future[tuple[None, Writer]] = asyncio.get_running_loop().create_future()
+    monkeypatch.setattr(asyncio, "open_connection", lambda *_: answer)
+    line = Lifeline(partial(lost, {"the head": HEAD}, 30.0))
+    await asyncio.sleep(0.01)
+    answer.set_result((None, Writer()))
+    closing = asyncio.create_task(line.close())
+    await asyncio.sleep(0.1)
+    assert closing.done()
 
 
-def test_what_runs_when_the_head_is_lost_ends_with_the_cause_and_so_does_all_after_it() -> None:
-    async def work() -> None:
-        gone: asyncio.Future[str] = asyncio.get_running_loop().create_future()
-        line = Lifeline(lambda: gone)
-        assert await line.run(asyncio.sleep(0, "answer")) == "answer"
-        waiting = [asyncio.create_task(line.run(asyncio.sleep(3600))) for _ in range(3)]
-        await asyncio.sleep(0)
-        assert not line.cut
-        gone.set_result("the head is away")
-        for task in waiting:
-            with pytest.raises(CannotEvaluate, match="the head is away"):
-                await task
-        assert line.cut
+@in_loop
+async def test_what_runs_when_the_head_is_lost_ends_with_the_cause_and_so_does_all_after_it() -> None:
+    gone: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+    line = Lifeline(lambda: gone)
+    assert await line.run(asyncio.sleep(0, "answer")) == "answer"
+    waiting = [asyncio.create_task(line.run(asyncio.sleep(3600))) for _ in range(3)]
+    await asyncio.sleep(0)
+    assert not line.cut
+    gone.set_result("the head is away")
+    for task in waiting:
         with pytest.raises(CannotEvaluate, match="the head is away"):
-            await line.run(asyncio.sleep(0))
-        await line.close()
+            await task
+    assert line.cut
+    with pytest.raises(CannotEvaluate, match="the head is away"):
+        await line.run(asyncio.sleep(0))
+    await line.close()
 
-    asyncio.run(work())
 
-
-def test_what_is_cancelled_while_the_head_is_there_is_cancelled_and_errors_stay_what_they_are() -> None:
+@in_loop
+async def test_what_is_cancelled_while_the_head_is_there_is_cancelled_and_errors_stay_what_they_are() -> None:
     async def fails() -> None:
         raise ValueError("its own")
 
-    async def work() -> None:
-        gone: asyncio.Future[str] = asyncio.get_running_loop().create_future()
-        line, inner = Lifeline(lambda: gone), asyncio.Event()
+    gone: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+    line, inner = Lifeline(lambda: gone), asyncio.Event()
 
-        async def endless() -> None:
-            try:
-                await asyncio.sleep(3600)
-            finally:
-                inner.set()
+    async def endless() -> None:
+        try:
+            await asyncio.sleep(3600)
+        finally:
+            inner.set()
 
-        task = asyncio.create_task(line.run(endless()))
-        await asyncio.sleep(0.01)
-        task.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await task
-        assert inner.is_set()
-        with pytest.raises(ValueError, match="its own"):
-            await line.run(fails())
-        await line.close()
-        assert gone.cancelled()
-
-    asyncio.run(work())
+    task = asyncio.create_task(line.run(endless()))
+    await asyncio.sleep(0.01)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert inner.is_set()
+    with pytest.raises(ValueError, match="its own"):
+        await line.run(fails())
+    await line.close()
+    assert gone.cancelled()
 
 
 @pytest.mark.filterwarnings("error")

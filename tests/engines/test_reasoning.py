@@ -22,11 +22,7 @@ OF_VLLM = (
     ("[THINK]This is a reasoning section[/THINK]This is the rest", "This is a reasoning section", "This is the rest"),
     ("[THINK]This is a reasoning section", "This is a reasoning section", None),
     ("This is content", None, "This is content"),
-    (
-        "Here is my thought process:This is a reasoning sectionHere is my response:This is the rest",
-        "This is a reasoning section",
-        "This is the rest",
-    ),
+    ("Here is my thought process:So it isHere is my response:This is the rest", "So it is", "This is the rest"),
     ("Here's my thought process:\nThis\nHere's my response:\nThat", "This", "That"),
     ("<seed:think>Let me think</seed:think>The answer is 42", "Let me think", "The answer is 42"),
     ("abc\n</think>\n\n<response>\ndef\n</response>\n", "abc", "def"),
@@ -47,20 +43,18 @@ PROSE = (
     "Tags:\n<think> opens it.\nThe answer is 5",
     "Here is my thought process: 2 and 3 are 5.",
     "analysis of this: 5",
-    "[think] 5",
 )
 
 
-@each("case", OF_VLLM + OF_TEMPLATES)
-def test_a_reply_is_divided_as_vllms_parsers_divide_it(case: tuple[str, str | None, str | None]) -> None:
-    text, reasoning, answer = case
+@each(("text", "reasoning", "answer"), OF_VLLM + OF_TEMPLATES)
+def test_a_reply_is_divided_as_vllms_parsers_divide_it(text: str, reasoning: str | None, answer: str | None) -> None:
     split = split_reasoning(text)
     assert (split.reasoning, None if split.answer is None else split.answer.strip()) == (reasoning, answer)
 
 
-def test_prose_that_mentions_the_marks_stays_as_it_is() -> None:
-    for text in PROSE[:-1]:
-        assert split_reasoning(text) == Split(text), text
+@each("text", PROSE)
+def test_prose_that_mentions_the_marks_stays_as_it_is(text: str) -> None:
+    assert split_reasoning(text) == Split(text)
 
 
 def test_what_a_prompt_opens_is_a_thought_until_it_is_closed() -> None:

@@ -65,11 +65,10 @@ def test_only_what_can_be_an_acceptance_length_is_one(tmp_path: Path, cell: Any,
     assert reply == Reply("5", acceptance=length)
 
 
-@pytest.mark.parametrize("key", [("b", 0), ("a", 1), ("", 0)])
+@each("key", [("b", 0), ("a", 1), ("", 0)])
 def test_a_sample_that_the_file_lacks_has_failed(tmp_path: Path, key: tuple[str, int]) -> None:
-    (found,) = replies(engine(tmp_path, rows({"id": "a", "score": 100})), key)
-    assert isinstance(found, RequestFailed)
-    assert str(found).endswith("has no record of this sample; did its prompt or dataset change?")
+    with pytest.raises(RequestFailed, match=r"has no record of this sample; did its prompt or dataset change\?$"):
+        raise replies(engine(tmp_path, rows({"id": "a", "score": 100})), key)[0]
 
 
 def test_records_of_no_known_sample_are_told_once_each(tmp_path: Path) -> None:
@@ -79,29 +78,27 @@ def test_records_of_no_known_sample_are_told_once_each(tmp_path: Path) -> None:
     assert made.unknown_ids({"a", "b", "c"}) == []
 
 
-@pytest.mark.parametrize("reply", [None, "half a rep"])
+@each("reply", [None, "half a rep"])
 def test_a_sample_that_failed_when_it_was_recorded_has_failed(tmp_path: Path, reply: str | None) -> None:
     row = {"id": "a", "score": None, "reply": reply, "error": "HTTP 500"}
-    (found,) = replies(engine(tmp_path, rows(row)), ("a", 0))
-    assert isinstance(found, RequestFailed)
-    assert str(found) == "HTTP 500"
+    with pytest.raises(RequestFailed, match=r"^HTTP 500$"):
+        raise replies(engine(tmp_path, rows(row)), ("a", 0))[0]
 
 
-@pytest.mark.parametrize(("scale", "score"), [(100, 50.0), (1, 0.5), (2.5, 1.25)])
+@each(("scale", "score"), [(100, 50.0), (1, 0.5), (2.5, 1.25)])
 def test_scores_are_multiplied_by_the_scale(tmp_path: Path, scale: float, score: float) -> None:
     content = rows({"id": "a", "score": 0.5}, {"id": "b", "score": 1})
     assert replies(engine(tmp_path, content, scale=scale), ("a", 0)) == [Reply(None, score=score)]
 
 
 def test_without_a_scale_fractions_are_refused_and_never_guessed(tmp_path: Path) -> None:
-    message = refusal(engine(tmp_path, rows({"id": "a", "score": 0.5}, {"id": "b", "score": 1}, {"id": "c"} | NO)))
+    message = refusal(
+        engine(tmp_path, rows({"id": "a", "score": 0.5}, {"id": "b", "score": 1}, {"id": "c", "error": "no"}))
+    )
     assert message.startswith(": the largest score is 1: fractions or points? Set options.scale = 100 if")
 
 
-NO = {"error": "no"}
-
-
-@pytest.mark.parametrize("scores", [[0, 0], [-1, 0], [0, 1.5], [100]])
+@each("scores", [[0, 0], [-1, 0], [0, 1.5], [100]])
 def test_scores_that_can_only_be_points_need_no_scale(tmp_path: Path, scores: list[float]) -> None:
     content = rows(*({"id": str(i), "score": score} for i, score in enumerate(scores)))
     assert replies(engine(tmp_path, content), ("0", 0)) == [Reply(None, score=float(scores[0]))]
@@ -115,22 +112,17 @@ GOOD = '{"id": "a", "score": 100}\n'
     [
         (GOOD + GOOD, ":2: id 'a' (repeat 0) comes twice; keep one line"),
         (GOOD + '\n{"id": "b", "sco', ":3: is not a JSON object ("),
-        (GOOD + "[" * 100_000, ":2: is not a JSON object ("),
         ("[1]", ":1: is not a JSON object; write one object a line"),
         ('{"score": 1}', ':1: needs an id in text; write {"id": "...", "score": 100}'),
         ('{"id": 7, "score": 1}', ":1: needs an id in text"),
         ('{"id": "a", "repeat": -1, "score": 1}', ":1: repeat is -1; write a whole number, 0 or more"),
-        ('{"id": "a", "repeat": true, "score": 1}', ":1: repeat is True"),
         ('{"id": "a", "repeat": 1.0, "score": 1}', ":1: repeat is 1.0"),
         ('{"id": "a", "score": NaN}', ":1: score is nan; write a finite number of points, or null"),
-        ('{"id": "a", "score": 1e999}', ":1: score is inf"),
         ('{"id": "a", "score": true}', ":1: score is True"),
-        ('{"id": "a", "score": "1"}', ":1: score is '1'"),
         ('{"id": "a", "score": 1' + "0" * 400 + "}", ":1: score is 1000"),
         ('{"id": "a", "reply": 4}', ":1: reply is 4; write text"),
         ('{"id": "a"}', ":1: has neither score nor reply"),
         ('{"id": "a", "score": null, "error": ""}', ":1: has neither score nor reply"),
-        ("", ": holds no records"),
         ("\n \n", ": holds no records"),
         (GOOD.encode() + b"\xff\xfe", ":2: is not UTF-8; save the file as UTF-8 text"),
     ],

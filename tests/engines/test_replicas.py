@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,9 +11,9 @@ import pytest
 from accgate.engines.base import RequestFailed
 from accgate.engines.ray import replicas as replicas_module
 from accgate.engines.ray.replicas import MOST_DEATHS, NeverReady, Ready, ReplicaDied, Replicas, combine_infos
-from accgate.engines.silence import timeout
 from accgate.errors import BadInput, CannotEvaluate
 from accgate.result import EngineInfo
+from tests.engines.asking import in_loop
 
 INFO = EngineInfo("toy", "1", "CPU")
 
@@ -61,6 +60,14 @@ class Held:
         self.killed += 1
 
 
+class Loading(Held):
+    """A replica that loads until it is cancelled."""
+
+    async def start(self) -> Ready:
+        await asyncio.sleep(3600)
+        raise AssertionError
+
+
 @dataclass
 class Fleet:
     """Replicas that are made in the order given, with what became of them."""
@@ -73,8 +80,8 @@ class Fleet:
         self.made.append(self.coming.pop(0))
         return self.made[-1]
 
-    def replicas(self, count: int, max_restarts: int = 3) -> Replicas:
-        return Replicas(self.make, count, max_restarts=max_restarts, warn=self.warned.append)
+    def replicas(self, count: int = 1, max_restarts: int = 3, **options: Any) -> Replicas:
+        return Replicas(self.make, count, max_restarts=max_restarts, warn=self.warned.append, **options)
 
 
 async def settle() -> None:
@@ -83,307 +90,212 @@ async def settle() -> None:
         await asyncio.sleep(0)
 
 
-def run(work: Callable[[], Awaitable[None]]) -> None:
-    async def limited() -> None:
-        async with timeout(20):
-            await work()
+async def asked(
+    names: str, *coming: Held, count: int = 1, max_restarts: int = 3
+) -> tuple[Fleet, Replicas, list[asyncio.Task[Any]]]:
+    """Replicas that are started, and requests of these names that wait at them."""
+    fleet = Fleet([*coming])
+    replicas = fleet.replicas(count, max_restarts)
+    await replicas.start()
+    calls = [asyncio.create_task(replicas.call("complete", name)) for name in names]
+    await settle()
+    return fleet, replicas, calls
 
-    asyncio.run(limited())
+
+@in_loop
+async def test_the_replica_with_the_fewest_requests_is_asked_and_none_beyond_its_slots() -> None:
+    a, b = Held(), Held()
+    _, replicas, calls = await asked("stuvwx", a, b, count=2)
+    assert replicas.slots == 4
+    assert (set(a.asked), set(b.asked)) == ({"s", "u"}, {"t", "v"})
+    b.answer("t")
+    await settle()
+    assert set(b.asked) == {"v", "w"}
+    b.answer("v")
+    b.answer("w")
+    await settle()
+    assert set(b.asked) == {"x"}
+    calls.append(asyncio.create_task(replicas.call("complete", "y")))
+    await settle()
+    assert set(b.asked) == {"x", "y"}, "b has fewer in flight than a"
+    for replica in (a, b):
+        for name in [*replica.asked]:
+            replica.answer(name)
+    assert await asyncio.gather(*calls) == [*"STUVWXY"]
 
 
-def test_the_replica_with_the_fewest_requests_is_asked_and_none_beyond_its_slots() -> None:
-    async def work() -> None:
-        a, b = Held(slots=2), Held(slots=2)
-        replicas = Fleet([a, b]).replicas(2)
-        assert await replicas.start() == [INFO, INFO]
-        assert replicas.slots == 4
-        calls = [asyncio.create_task(replicas.call("complete", name)) for name in "stuvwx"]
+@in_loop
+async def test_the_requests_of_a_dead_replica_are_asked_again_and_each_gets_one_answer() -> None:
+    a, b, again = Held(), Held(), Held()
+    fleet, _, calls = await asked("stuv", a, b, again, count=2)
+    b.answer("v")
+    b.die("its node died")
+    await settle()
+    assert b.killed == 1, "what could only not be reached must not go on"
+    assert fleet.made == [a, b, again]
+    assert set(a.asked) == {"s", "u"}
+    assert set(again.asked) == {"t"}
+    again.answer("t")
+    a.answer("s")
+    a.answer("u")
+    assert await asyncio.gather(*calls) == [*"STUV"]
+    assert fleet.warned == ["replica 2 of 2 died (its node died); it is started again"]
+
+
+@in_loop
+async def test_one_death_is_counted_once_however_many_requests_it_takes() -> None:
+    a, again = Held(slots=8), Held(slots=8)
+    again.answers_at_once = True
+    _, _, calls = await asked("stuvwxyz", a, again, max_restarts=1)
+    a.die()
+    assert await asyncio.gather(*calls) == [f"complete {name}" for name in "stuvwxyz"]
+
+
+@in_loop
+async def test_once_every_replica_is_given_up_all_requests_end_with_the_cause() -> None:
+    made = [Held(slots=1) for _ in range(3)]
+    fleet, replicas, calls = await asked("stuv", *made, count=2, max_restarts=0)
+    made[0].die("first")
+    await settle()
+    assert not any(call.done() for call in calls), "one replica is left"
+    made[1].die("CUDA error")
+    for outcome in await asyncio.gather(*calls, return_exceptions=True):
+        assert isinstance(outcome, CannotEvaluate)
+        assert "no replica of 2 is left; the last cause: CUDA error" in str(outcome)
+    with pytest.raises(CannotEvaluate):
+        await replicas.call("complete", "w")
+    assert fleet.made == made[:2]
+
+
+@in_loop
+async def test_a_request_that_takes_down_every_replica_fails_alone() -> None:
+    coming = [Held() for _ in range(MOST_DEATHS + 1)]
+    fleet, replicas, (poison,) = await asked("p", *coming, max_restarts=MOST_DEATHS)
+    for _ in range(MOST_DEATHS):
+        fleet.made[-1].die("segfault")
         await settle()
-        assert (set(a.asked), set(b.asked)) == ({"s", "u"}, {"t", "v"})
-        b.answer("t")
-        await settle()
-        assert set(b.asked) == {"v", "w"}
-        b.answer("v")
-        b.answer("w")
-        await settle()
-        assert set(b.asked) == {"x"}
-        calls.append(asyncio.create_task(replicas.call("complete", "y")))
-        await settle()
-        assert set(b.asked) == {"x", "y"}, "b has fewer in flight than a"
-        for name in [*a.asked]:
-            a.answer(name)
-        for name in [*b.asked]:
-            b.answer(name)
-        assert await asyncio.gather(*calls) == [*"STUVWXY"]
-
-    run(work)
-
-
-def test_the_requests_of_a_dead_replica_are_asked_again_and_each_gets_one_answer() -> None:
-    async def work() -> None:
-        a, b, again = Held(), Held(), Held()
-        fleet = Fleet([a, b, again])
-        replicas = fleet.replicas(2)
-        await replicas.start()
-        calls = [asyncio.create_task(replicas.call("complete", name)) for name in "stuv"]
-        await settle()
-        b.answer("v")
-        late = b.asked["t"]
-        b.die("its node died")
-        await settle()
-        assert b.killed == 1, "what could only not be reached must not go on"
-        assert late.done()
-        assert fleet.made == [a, b, again]
-        assert set(a.asked) == {"s", "u"}
-        assert set(again.asked) == {"t"}
-        again.answer("t")
-        a.answer("s")
-        a.answer("u")
-        assert await asyncio.gather(*calls) == [*"STUV"]
-        assert fleet.warned == ["replica 2 of 2 died (its node died); it is started again"]
-
-    run(work)
-
-
-def test_one_death_is_counted_once_however_many_requests_it_takes() -> None:
-    async def work() -> None:
-        a, again = Held(slots=8), Held(slots=8)
-        again.answers_at_once = True
-        replicas = Fleet([a, again]).replicas(1, max_restarts=1)
-        await replicas.start()
-        calls = [asyncio.create_task(replicas.call("complete", name)) for name in "stuvwxyz"]
-        await settle()
-        a.die()
-        assert await asyncio.gather(*calls) == [f"complete {name}" for name in "stuvwxyz"]
-
-    run(work)
-
-
-def test_once_every_replica_is_given_up_all_requests_end_with_the_cause() -> None:
-    async def work() -> None:
-        made = [Held(slots=1) for _ in range(3)]
-        fleet = Fleet([*made])
-        replicas = fleet.replicas(2, max_restarts=0)
-        await replicas.start()
-        calls = [asyncio.create_task(replicas.call("complete", name)) for name in "stuv"]
-        await settle()
-        made[0].die("first")
-        await settle()
-        assert not any(call.done() for call in calls), "one replica is left"
-        made[1].die("CUDA error")
-        for outcome in await asyncio.gather(*calls, return_exceptions=True):
-            assert isinstance(outcome, CannotEvaluate)
-            assert "no replica of 2 is left; the last cause: CUDA error" in str(outcome)
-        with pytest.raises(CannotEvaluate):
-            await replicas.call("complete", "w")
-        assert fleet.made == made[:2]
-
-    run(work)
-
-
-def test_a_request_that_takes_down_every_replica_fails_alone() -> None:
-    async def work() -> None:
-        fleet = Fleet([Held() for _ in range(MOST_DEATHS + 1)])
-        replicas = fleet.replicas(1, max_restarts=MOST_DEATHS)
-        await replicas.start()
-        call = asyncio.create_task(replicas.call("complete", "poison"))
-        for _ in range(MOST_DEATHS):
-            await settle()
-            fleet.made[-1].die("segfault")
-        with pytest.raises(RequestFailed, match=f"{MOST_DEATHS} replicas died while they were asked this: segfault"):
-            await call
-        other = asyncio.create_task(replicas.call("complete", "s"))
-        await settle()
-        fleet.made[-1].answer("s")
-        assert await other == "S"
-
-    run(work)
+    with pytest.raises(RequestFailed, match=f"{MOST_DEATHS} replicas died while they were asked this: segfault"):
+        await poison
+    other = asyncio.create_task(replicas.call("complete", "s"))
+    await settle()
+    fleet.made[-1].answer("s")
+    assert await other == "S"
 
 
 @pytest.mark.parametrize("error", [RequestFailed("long"), CannotEvaluate("key refused"), BadInput("no option")])
-def test_an_engines_own_error_is_no_death(error: Exception) -> None:
-    async def work() -> None:
-        a = Held()
-        fleet = Fleet([a])
-        replicas = fleet.replicas(1)
-        await replicas.start()
-        call = asyncio.create_task(replicas.call("complete", "s"))
-        await settle()
-        a.asked["s"].set_exception(error)
-        with pytest.raises(type(error), match=str(error)):
-            await call
-        assert (a.killed, fleet.warned) == (0, [])
-
-    run(work)
+@in_loop
+async def test_an_engines_own_error_is_no_death(error: Exception) -> None:
+    a = Held()
+    fleet, _, (call,) = await asked("s", a)
+    a.asked["s"].set_exception(error)
+    with pytest.raises(type(error), match=str(error)):
+        await call
+    assert (a.killed, fleet.warned) == (0, [])
 
 
 @pytest.mark.parametrize("error", [BadInput("no such option"), CannotEvaluate("no such file"), NeverReady("no room")])
-def test_an_engine_that_cannot_start_ends_the_others_and_is_not_tried_again(error: Exception) -> None:
-    async def work() -> None:
-        fleet = Fleet([Held(), Held(at_start=error), Held()])
-        with pytest.raises(type(error), match=str(error)):
-            await fleet.replicas(2).start()
-        first, second = fleet.made
-        assert (first.stopped, second.killed) == (1, 1)
-
-    run(work)
+@in_loop
+async def test_an_engine_that_cannot_start_ends_the_others_and_is_not_tried_again(error: Exception) -> None:
+    fleet = Fleet([Held(), Held(at_start=error), Held()])
+    with pytest.raises(type(error), match=str(error)):
+        await fleet.replicas(2).start()
+    first, second = fleet.made
+    assert (first.stopped, second.killed) == (1, 1)
 
 
-def test_a_process_that_dies_while_it_loads_is_tried_again_up_to_the_limit() -> None:
-    async def work() -> None:
-        fleet = Fleet([Held(at_start=ReplicaDied("killed")), Held()])
-        assert await fleet.replicas(1, max_restarts=1).start() == [INFO]
-        fleet = Fleet([Held(at_start=ReplicaDied("killed")) for _ in range(3)])
-        with pytest.raises(CannotEvaluate, match="a replica died 2 times; the last: killed"):
-            await fleet.replicas(1, max_restarts=1).start()
-        assert [made.killed for made in fleet.made] == [1, 1]
-
-    run(work)
+@in_loop
+async def test_a_process_that_dies_while_it_loads_is_tried_again_up_to_the_limit() -> None:
+    fleet = Fleet([Held(at_start=ReplicaDied("killed")), Held()])
+    assert await fleet.replicas(max_restarts=1).start() == [INFO]
+    fleet = Fleet([Held(at_start=ReplicaDied("killed")) for _ in range(3)])
+    with pytest.raises(CannotEvaluate, match="a replica died 2 times; the last: killed"):
+        await fleet.replicas(max_restarts=1).start()
+    assert [made.killed for made in fleet.made] == [1, 1]
 
 
-def test_a_restart_whose_engine_does_not_come_up_is_tried_again_up_to_the_limit() -> None:
-    async def work() -> None:
-        busy = CannotEvaluate("the GPU's memory is still in use")
-        fleet = Fleet([Held(), Held(at_start=busy), Held()])
-        replicas = fleet.replicas(1, max_restarts=2)
-        await replicas.start()
-        call = asyncio.create_task(replicas.call("complete", "s"))
-        await settle()
-        fleet.made[0].die()
-        await settle()
-        fleet.made[2].die()
-        with pytest.raises(CannotEvaluate, match="no replica of 1 is left; the last cause: out of memory"):
-            await call
-
-    run(work)
-
-
-def test_a_restart_for_which_there_is_no_room_is_given_up_at_once() -> None:
-    async def work() -> None:
-        fleet = Fleet([Held(), Held(at_start=NeverReady("no node had room"))])
-        replicas = fleet.replicas(1)
-        await replicas.start()
-        call = asyncio.create_task(replicas.call("complete", "s"))
-        await settle()
-        fleet.made[0].die()
-        with pytest.raises(CannotEvaluate, match="no node had room"):
-            await call
-
-    run(work)
-
-
-def test_a_fault_of_the_code_while_a_replica_restarts_ends_the_wait_for_it() -> None:
-    async def work() -> None:
-        fleet = Fleet([Held(), Held(at_start=ZeroDivisionError("oops"))])
-        replicas = fleet.replicas(1)
-        await replicas.start()
-        call = asyncio.create_task(replicas.call("complete", "s"))
-        await settle()
-        fleet.made[0].die()
-        with pytest.raises(CannotEvaluate, match="oops"):
-            await call
-
-    run(work)
-
-
-def test_a_replica_that_comes_back_on_other_hardware_is_not_used() -> None:
-    async def work() -> None:
-        fleet = Fleet([Held(), Held(info=EngineInfo("toy", "1", "another GPU")), Held()])
-        replicas = fleet.replicas(1)
-        await replicas.start()
-        call = asyncio.create_task(replicas.call("complete", "s"))
-        await settle()
-        fleet.made[0].die()
-        await settle()
-        assert fleet.made[1].killed == 1
-        fleet.made[2].answer("s")
-        assert await call == "S"
-
-    run(work)
-
-
-def test_a_cancelled_request_is_cancelled_at_its_replica_and_leaves_its_place() -> None:
-    async def work() -> None:
-        a = Held(slots=1)
-        replicas = Fleet([a]).replicas(1)
-        await replicas.start()
-        calls = [asyncio.create_task(replicas.call("complete", name)) for name in "stu"]
-        await settle()
-        calls[1].cancel()  # still waits for a place
-        calls[0].cancel()
-        await settle()
-        assert a.cancelled == ["s"]
-        assert "u" in a.asked
-        a.answer("u")
-        assert await calls[2] == "U"
-
-    run(work)
-
-
-def test_a_turn_given_to_a_request_that_is_cancelled_goes_to_the_next() -> None:
-    async def work() -> None:
-        a = Held(slots=1)
-        replicas = Fleet([a]).replicas(1)
-        await replicas.start()
-        first, second, third = (asyncio.create_task(replicas.call("complete", name)) for name in "stu")
-        await settle()
-        a.answer("s")
-        await asyncio.sleep(0)  # the first has its answer and gives its place to the second, which has not run since
-        second.cancel()
-        await settle()
-        assert set(a.asked) == {"u"}
-        a.answer("u")
-        assert (await first, await third) == ("S", "U")
-
-    run(work)
-
-
-def test_closing_ends_every_replica_and_those_that_restart_and_may_be_done_twice() -> None:
-    async def work() -> None:
-        class Slow(Held):
-            async def start(self) -> Ready:
-                await asyncio.sleep(3600)
-                raise AssertionError
-
-        fleet = Fleet([Held(), Held(), Slow()])
-        replicas = fleet.replicas(2)
-        await replicas.start()
-        call = asyncio.create_task(replicas.call("complete", "s"))
-        await settle()
-        fleet.made[0].die()
-        await settle()
-        fleet.made[1].answer("s")
+@in_loop
+async def test_a_restart_whose_engine_does_not_come_up_is_tried_again_up_to_the_limit() -> None:
+    busy = CannotEvaluate("the GPU's memory is still in use")
+    fleet, _, (call,) = await asked("s", Held(), Held(at_start=busy), Held(), max_restarts=2)
+    fleet.made[0].die()
+    await settle()
+    fleet.made[2].die()
+    with pytest.raises(CannotEvaluate, match="no replica of 1 is left; the last cause: out of memory"):
         await call
-        await replicas.close()
-        await replicas.close()
-        assert [made.stopped for made in fleet.made] == [0, 1, 1]
-        assert fleet.made[2].killed == 1
-
-    run(work)
 
 
-def test_a_replica_that_does_not_end_while_it_loads_is_killed(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("error", [NeverReady("no node had room"), ZeroDivisionError("a fault of the code")])
+@in_loop
+async def test_a_restart_that_nothing_can_mend_is_given_up_at_once(error: Exception) -> None:
+    fleet, _, (call,) = await asked("s", Held(), Held(at_start=error))
+    fleet.made[0].die()
+    with pytest.raises(CannotEvaluate, match=str(error)):
+        await call
+
+
+@in_loop
+async def test_a_replica_that_comes_back_on_other_hardware_is_not_used() -> None:
+    fleet, _, (call,) = await asked("s", Held(), Held(info=EngineInfo("toy", "1", "another GPU")), Held())
+    fleet.made[0].die()
+    await settle()
+    assert fleet.made[1].killed == 1
+    fleet.made[2].answer("s")
+    assert await call == "S"
+
+
+@in_loop
+async def test_a_cancelled_request_is_cancelled_at_its_replica_and_leaves_its_place() -> None:
+    a = Held(slots=1)
+    _, _, calls = await asked("stu", a)
+    calls[1].cancel()  # still waits for a place
+    calls[0].cancel()
+    await settle()
+    assert a.cancelled == ["s"]
+    a.answer("u")
+    assert await calls[2] == "U"
+
+
+@in_loop
+async def test_a_turn_given_to_a_request_that_is_cancelled_goes_to_the_next() -> None:
+    a = Held(slots=1)
+    _, _, (first, second, third) = await asked("stu", a)
+    a.answer("s")
+    await asyncio.sleep(0)  # the first has its answer and gives its place to the second, which has not run since
+    second.cancel()
+    await settle()
+    assert set(a.asked) == {"u"}
+    a.answer("u")
+    assert (await first, await third) == ("S", "U")
+
+
+@in_loop
+async def test_closing_ends_every_replica_and_those_that_restart_and_may_be_done_twice() -> None:
+    fleet, replicas, (call,) = await asked("s", Held(), Held(), Loading(), count=2)
+    fleet.made[0].die()
+    await settle()
+    fleet.made[1].answer("s")
+    await call
+    await replicas.close()
+    await replicas.close()
+    assert [made.stopped for made in fleet.made] == [0, 1, 1]
+    assert fleet.made[2].killed == 1
+
+
+@in_loop
+async def test_a_replica_that_does_not_end_while_it_loads_is_killed(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Endless(Loading):
+        async def stop(self) -> None:
+            await super().stop()
+            await asyncio.sleep(3600)
+
     monkeypatch.setattr(replicas_module, "ENDING", 0.1)
-
-    async def work() -> None:
-        class Loading(Held):
-            async def start(self) -> Ready:
-                await asyncio.sleep(3600)
-                raise AssertionError
-
-            async def stop(self) -> None:
-                await super().stop()
-                await asyncio.sleep(3600)
-
-        fleet = Fleet([Loading(), Loading()])
-        starting = asyncio.create_task(fleet.replicas(2).start())
-        await settle()
-        starting.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await starting
-        assert [(made.stopped, made.killed) for made in fleet.made] == [(1, 1), (1, 1)]
-
-    run(work)
+    fleet = Fleet([Endless(), Endless()])
+    starting = asyncio.create_task(fleet.replicas(2).start())
+    await settle()
+    starting.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await starting
+    assert [(made.stopped, made.killed) for made in fleet.made] == [(1, 1), (1, 1)]
 
 
 def test_replicas_of_several_versions_are_refused_and_hardware_is_named_once() -> None:
@@ -394,16 +306,14 @@ def test_replicas_of_several_versions_are_refused_and_hardware_is_named_once() -
         combine_infos([here, EngineInfo("vllm", "0.32", "H200")])
 
 
-def test_a_replica_that_falls_silent_is_dead_and_another_answers() -> None:
-    async def work() -> None:
-        silent, other = Held(slots=1), Held(slots=1)
-        other.answers_at_once = True
-        fleet = Fleet([silent, other])
-        replicas = Replicas(fleet.make, 1, max_restarts=1, warn=fleet.warned.append, max_silence=0.2)
-        await replicas.start()
-        assert await replicas.call("complete", "x") == "complete x"
-        assert (silent.killed, silent.cancelled) == (1, ["x"])
-        assert "replica 1 of 1 has given no reply for 0.2" in fleet.warned[0]
-        await replicas.close()
-
-    run(work)
+@in_loop
+async def test_a_replica_that_falls_silent_is_dead_and_another_answers() -> None:
+    silent, other = Held(slots=1), Held(slots=1)
+    other.answers_at_once = True
+    fleet = Fleet([silent, other])
+    replicas = fleet.replicas(max_restarts=1, max_silence=0.2)
+    await replicas.start()
+    assert await replicas.call("complete", "x") == "complete x"
+    assert (silent.killed, silent.cancelled) == (1, ["x"])
+    assert "replica 1 of 1 has given no reply for 0.2" in fleet.warned[0]
+    await replicas.close()

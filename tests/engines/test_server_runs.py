@@ -7,31 +7,38 @@ import json
 import signal
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
 
 from accgate.cli.main import main
-from tests.engines.serving import FAMILY, ROOT, TOY, lives, made, pids, script, waited
+from tests.engines.serving import FAMILY, SERVING, TOY, lives, made, own_environment, pids, script, waited
 from tests.launcher import Launched
 
 
 @pytest.fixture(autouse=True)
 def environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Logs lie in the test's folder; servers run in the config's, and find tests.servers all the same."""
-    monkeypatch.setenv("TMPDIR", str(tmp_path))
-    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    own_environment(tmp_path, monkeypatch)
 
 
 def run(folder: Path, *arguments: str) -> list[str]:
     return ["run", str(folder / "accuracy.toml"), "--out", str(folder / "out"), *arguments]
 
 
+def check(folder: Path) -> dict[str, Any]:
+    (only,) = json.loads((folder / "out" / "accgate.json").read_text())["checks"]
+    return cast("dict[str, Any]", only)
+
+
+def replies_kept(folder: Path) -> int:
+    records = folder / "out" / "m" / "arithmetic.jsonl"
+    return records.read_bytes().count(b"\n") if records.exists() else 0
+
+
 def test_a_gate_runs_on_a_server_of_its_own(tmp_path: Path) -> None:
     made(tmp_path, TOY)
     assert main(run(tmp_path)) == 0
-    result = json.loads((tmp_path / "out" / "accgate.json").read_text())
-    assert result["checks"][0]["verdict"] == "pass"
+    assert check(tmp_path)["verdict"] == "pass"
 
 
 HANGING = FAMILY + """
@@ -52,14 +59,14 @@ def held(folder: Path) -> Iterator[Launched]:
     made(folder, script(folder, HANGING), concurrency=4)
     with Launched(*run(folder), told=folder / "told") as process:
         try:
-            records = folder / "out" / "m" / "arithmetic.jsonl"
-            assert waited(lambda: records.exists() and records.read_bytes().count(b"\n") == 10)
+            assert waited(lambda: replies_kept(folder) == 10)
             assert len(pids(folder)) == 3
             yield process
         finally:
             process.kill()
 
 
+@pytest.mark.slow
 def test_the_server_does_not_outlive_accgate(tmp_path: Path) -> None:
     with held(tmp_path) as process:
         process.send_signal(signal.SIGKILL)
@@ -68,6 +75,7 @@ def test_the_server_does_not_outlive_accgate(tmp_path: Path) -> None:
     assert waited(lambda: not any(map(lives, found.values())))
 
 
+@pytest.mark.slow
 def test_an_interrupted_run_ends_its_server_first(tmp_path: Path) -> None:
     with held(tmp_path) as process:
         process.send_signal(signal.SIGINT)
@@ -77,21 +85,19 @@ def test_an_interrupted_run_ends_its_server_first(tmp_path: Path) -> None:
         assert waited(lambda: not any(map(lives, pids(tmp_path).values())))
 
 
+@pytest.mark.slow
 def test_a_server_that_dies_in_the_middle_ends_the_run_and_resume_goes_on(tmp_path: Path) -> None:
     with held(tmp_path) as process:
         (tmp_path / "die").touch()
         said = " ".join(process.communicate(timeout=120)[1].split())
     assert process.returncode == 3
-    reason = json.loads((tmp_path / "out" / "accgate.json").read_text())["checks"][0]["reasons"][0]
+    reason = check(tmp_path)["reasons"][0]
     assert "ended with exit code 3 in the middle of the run; its last output: RuntimeError: the engine died" in reason
     assert "finished samples are kept" in reason, said
     assert not any(map(lives, pids(tmp_path).values()))
-    command = script(
-        tmp_path, "import runpy\nrunpy.run_module('tests.servers', run_name='__main__', alter_sys=False)\n"
-    )
-    assert command[1] == "command.py"
+    script(tmp_path, SERVING)
     assert main(run(tmp_path, "--resume")) == 0
-    assert (tmp_path / "out" / "m" / "arithmetic.jsonl").read_bytes().count(b"\n") == 40
+    assert replies_kept(tmp_path) == 40
 
 
 SILENT = """
@@ -112,14 +118,14 @@ def test_a_server_that_falls_silent_is_started_again_once_and_then_ends_the_run(
 ) -> None:
     made(tmp_path, script(tmp_path, SILENT), concurrency=4, max_silence=8, serve_log="log")
     assert main(run(tmp_path, "--quiet")) == 0
-    assert (tmp_path / "out" / "m" / "arithmetic.jsonl").read_bytes().count(b"\n") == 40
+    assert replies_kept(tmp_path) == 40
     (told,) = [record.getMessage() for record in caplog.records if "started again, once" in record.getMessage()]
     assert "/v1 has given no reply for " in told
     assert (tmp_path / "log").read_text().split() == ["serving", "serving"]
     (tmp_path / "always").touch()
     made(tmp_path, script(tmp_path, SILENT), concurrency=1, max_silence=4)
     assert main(run(tmp_path, "--quiet")) == 3
-    reason = json.loads((tmp_path / "out" / "accgate.json").read_text())["checks"][0]["reasons"][0]
+    reason = check(tmp_path)["reasons"][0]
     assert "and counts as stalled; finished samples are kept" in reason
     assert "its last output: serving" in reason
-    assert (tmp_path / "out" / "m" / "arithmetic.jsonl").read_bytes().count(b"\n") == 20
+    assert replies_kept(tmp_path) == 20

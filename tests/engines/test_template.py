@@ -12,7 +12,8 @@ from accgate.cli.main import main
 from accgate.engines.base import ModelTable, Request
 from accgate.engines.template import refuse_broken_template
 from accgate.errors import KeyFaults
-from tests.gates import questions, write_task
+from tests.engines.planned import model_file
+from tests.gates import questions, said, write_task
 
 CHATML = "{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content }}<|im_end|>\n{% endfor %}"
 SYSTEM = Request("b", 0, "Hi", "Be kind.")
@@ -69,9 +70,7 @@ def test_a_models_own_template_is_looked_at_where_its_folder_is_here(tmp_path: P
         [{"name": "tool_use", "template": ""}, {"name": "default", "template": "\n{{ 1 + 'a' }}"}],
     ):
         config.write_text(json.dumps({"chat_template": template, "bos_token": {"content": "<s>"}}))
-        with pytest.raises(
-            KeyFaults, match=r"model: the chat template .*tokenizer_config\.json, line [12] of its text"
-        ):
+        with pytest.raises(KeyFaults, match=r"model: the chat template .*tokenizer_config\.json, line [12] of"):
             refuse_broken_template(table, chat)
     refuse_broken_template(ModelTable("weights", {"tokenizer_mode": "mistral"}, tmp_path), chat)
     (weights / "chat_template.jinja").write_text(CHATML)
@@ -97,13 +96,9 @@ def test_validate_refuses_a_broken_template_before_anything_is_loaded(
 ) -> None:
     write_task(tmp_path, rows=questions(4, 100))
     (tmp_path / "t.jinja").write_text("{{ nobody.name }}")
-    config = tmp_path / "accuracy.toml"
-    config.write_text(
-        f'[models.m]\nengine = "{engine}"\nmodel = "org/name"\noptions = {{ {options} }}\n'
-        '[tasks.sums]\nfile = "sums.toml"\n'
-    )
+    config = model_file(tmp_path, engine, "org/name", options, '[tasks.sums]\nfile = "sums.toml"\n')
     assert main(["validate", str(config)]) == 2
-    said = " ".join(capsys.readouterr().err.split())
-    assert f"accuracy.toml:4: models.m.options.chat_template: the chat template {tmp_path / 't.jinja'}:1 fails" in said
+    fault = f"accuracy.toml:4: models.m.options.chat_template: the chat template {tmp_path / 't.jinja'}:1 fails"
+    assert fault in said(capsys)
     config.write_text(config.read_text() + 'mode = "completion"\n')
     assert main(["validate", str(config)]) == 0

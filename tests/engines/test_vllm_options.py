@@ -9,7 +9,6 @@ import os
 import subprocess
 import sys
 import textwrap
-import time
 from dataclasses import dataclass, field, make_dataclass
 from importlib import util
 from pathlib import Path
@@ -28,9 +27,12 @@ from accgate.engines.vllm.process import Log, cause
 from accgate.errors import BadInput, CannotEvaluate
 from accgate.inputs.toml import TomlFile, read_toml
 from accgate.inputs.typed import CLOSED
+from accgate.planning.design import planned_model
 from accgate.planning.validation import validate
 from accgate.verdict.reasons import words_of
 from tests.cases import each
+from tests.engines.planned import model_file
+from tests.engines.serving import lives, waited
 
 
 class Backend(enum.Enum):
@@ -152,7 +154,10 @@ def test_arguments_reach_vllm_as_they_are_written(tmp_path: Path) -> None:
     ],
 )
 def test_what_was_accepted_is_told_where_something_is_drafted(tmp_path: Path, text: str, metrics: str | None) -> None:
-    assert arguments(tmp_path, text).get("per_request_spec_decode_metrics") == metrics
+    found = arguments(tmp_path, f"concurrency = 7\n{text}")
+    assert found.get("per_request_spec_decode_metrics") == metrics
+    assert found["disable_log_stats"] is True
+    assert "concurrency" not in found
 
 
 def test_a_vllm_that_cannot_tell_what_was_accepted_is_not_asked_to(tmp_path: Path) -> None:
@@ -167,7 +172,7 @@ def test_tables_and_arrays_become_what_the_class_declares(tmp_path: Path) -> Non
     assert made["offload"] == {"a", "b"}
 
 
-@pytest.mark.parametrize(
+@each(
     ("written", "taken"),
     [("FLASH", Backend.FLASH), ("flash", Backend.FLASH), ("Flash", Backend.FLASH), ("auto", None), ("own", "own")],
 )
@@ -178,7 +183,7 @@ def test_an_enumeration_is_named_as_on_vllms_command_line(tmp_path: Path, writte
 GRAPHS = [1, 2, 4, 8, 16, 32, 64, 128, 256]
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "taken"),
     [
         ("", {"optimization_level": 0, "cudagraph_capture_sizes": GRAPHS}),
@@ -195,48 +200,36 @@ def test_a_preset_gives_way_to_the_models_own_arguments(tmp_path: Path, text: st
     assert refusals(tmp_path, 'preset = "fast"') == ["5: preset: is 'fast'; write one of gate"]
 
 
-def test_only_statistics_are_off_unless_asked_for(tmp_path: Path) -> None:
-    assert arguments(tmp_path, "concurrency = 7") == {"disable_log_stats": True}
+NO_SUCH = "vLLM has no such engine argument"
 
 
 @each(
     ("text", "message"),
     [
-        ("enforce_eagre = true", "5: enforce_eagre: vLLM has no such engine argument; did you mean 'enforce_eager'?"),
-        ("max_seq_len_to_capture = 8", "5: max_seq_len_to_capture: vLLM has it no longer; write max_cudagraph_capture"),
-        (
-            "max_model_length = 4",
-            "5: max_model_length: vLLM has no such engine argument; did you mean 'max_model_len'?",
-        ),
-        (
-            "model_lengths = 4",
-            "5: model_lengths: vLLM has no such engine argument; names like it: max_model_len, model",
-        ),
-        ("zzz = 4", "5: zzz: vLLM has no such engine argument; names like it: none"),
-        ("concurency = 4", "5: concurency: vLLM has no such engine argument; did you mean 'concurrency'?"),
-        ("_private = 1", "5: _private: vLLM has no such engine argument; names like it: "),
-        ('max_model_len = "2048"', "5: max_model_len: is '2048': Input should be a valid integer"),
-        ("max_model_len = true", "5: max_model_len: is True: Input should be a valid integer"),
-        ("max_model_len = 2.5", "5: max_model_len: is 2.5: Input should be a valid integer"),
-        ("enforce_eager = 1", "5: enforce_eager: is 1: Input should be a valid boolean"),
-        ('gpu_memory_utilization = "0.5"', "5: gpu_memory_utilization: is '0.5': Input should be a valid number"),
-        ('dtype = "bf16"', "5: dtype: is 'bf16': Input should be 'auto' or 'bfloat16'"),
-        ("compilation_config = { levl = 1 }", "5: compilation_config.levl: vLLM knows no such key here"),
-        (
-            'compilation_config = { level = "x" }',
-            "5: compilation_config.level: is 'x': Input should be a valid",
-        ),
-        ('model = "x"', "5: model: belongs one table up"),
-        ("enable_lora = true", "5: enable_lora: is set by lora"),
-        ("concurrency = 0", "5: concurrency: is 0; write a number from 1"),
-        ("batch_invariant = 1", "5: batch_invariant: is 1, a whole number; write true or false"),
-        ('log = ""', "5: log: is ''"),
-        ('chat_template = "no.jinja"', "5: chat_template: there is no file 'no.jinja' in "),
+        ("enforce_eagre = true", f"enforce_eagre: {NO_SUCH}; did you mean 'enforce_eager'?"),
+        ("max_seq_len_to_capture = 8", "max_seq_len_to_capture: vLLM has it no longer; write max_cudagraph_capture"),
+        ("max_model_length = 4", f"max_model_length: {NO_SUCH}; did you mean 'max_model_len'?"),
+        ("model_lengths = 4", f"model_lengths: {NO_SUCH}; names like it: max_model_len, model"),
+        ("zzz = 4", f"zzz: {NO_SUCH}; names like it: none"),
+        ("concurency = 4", f"concurency: {NO_SUCH}; did you mean 'concurrency'?"),
+        ("_private = 1", f"_private: {NO_SUCH}; names like it: "),
+        ('max_model_len = "2048"', "max_model_len: is '2048': Input should be a valid integer"),
+        ("max_model_len = true", "max_model_len: is True: Input should be a valid integer"),
+        ("enforce_eager = 1", "enforce_eager: is 1: Input should be a valid boolean"),
+        ('dtype = "bf16"', "dtype: is 'bf16': Input should be 'auto' or 'bfloat16'"),
+        ("compilation_config = { levl = 1 }", "compilation_config.levl: vLLM knows no such key here"),
+        ('compilation_config = { level = "x" }', "compilation_config.level: is 'x': Input should be a valid"),
+        ('model = "x"', "model: belongs one table up"),
+        ("enable_lora = true", "enable_lora: is set by lora"),
+        ("concurrency = 0", "concurrency: is 0; write a number from 1"),
+        ("batch_invariant = 1", "batch_invariant: is 1, a whole number; write true or false"),
+        ('log = ""', "log: is ''"),
+        ('chat_template = "no.jinja"', "chat_template: there is no file 'no.jinja' in "),
     ],
 )
 def test_a_fault_names_line_key_and_mend(tmp_path: Path, text: str, message: str) -> None:
     (found,) = refusals(tmp_path, text)
-    assert found.startswith(message)
+    assert found.startswith(f"5: {message}")
 
 
 def test_all_faults_of_arguments_come_at_once(tmp_path: Path) -> None:
@@ -257,7 +250,7 @@ def test_an_adapter_is_found_beside_the_file_and_its_rank_reserved(tmp_path: Pat
     assert arguments(tmp_path, 'lora = "adapter"\nmax_lora_rank = 64')["max_lora_rank"] == 64
 
 
-@pytest.mark.parametrize("name", ["./no", "/no/such/folder", "~/no-such-folder", "a/b/c"])
+@each("name", ["./no", "/no/such/folder", "~/no-such-folder", "a/b/c"])
 def test_a_path_without_weights_is_no_hub_id(tmp_path: Path, name: str) -> None:
     source = file(tmp_path, "")
     located = pytest.raises(CannotEvaluate, match=r"accuracy.toml:3: models.m.model: there is no folder .*config.json")
@@ -280,10 +273,7 @@ def test_weights_beside_the_file_go_before_a_hub_id(tmp_path: Path) -> None:
         ("output_kind = 1", "output_kind: is set by accgate, which reads whole replies"),
         ("_eos = 1", "_eos: vLLM has no such sampling parameter"),
         ("chat_template_kwargs = 3", "chat_template_kwargs: is 3; write a table"),
-        (
-            "structured_outputs = { choise = ['a'] }",
-            "structured_outputs.choise: vLLM knows no such key here; did you mean",
-        ),
+        ("structured_outputs = { choise = ['a'] }", "structured_outputs.choise: vLLM knows no such key here; did you"),
         ("logit_bias = { x = 1 }", "logit_bias: is {'x': 1}: "),
         ("logit_bias = { 5 = 500 }", "logit_bias.5: is 500; write a number from -100 to 100"),
     ],
@@ -306,13 +296,13 @@ def test_extra_fields_are_used_as_vllm_holds_them() -> None:
 
 @pytest.mark.skipif(util.find_spec("vllm") is not None, reason="vLLM is installed")
 def test_without_vllm_validate_says_what_it_could_not_check(tmp_path: Path) -> None:
-    path = tmp_path / "accuracy.toml"
-    path.write_text(
-        '[models.m]\nengine = "vllm"\nmodel = "o/n"\noptions = { no_such = 1 }\n[tasks.arithmetic]\nlimit = 9\n'
-    )
-    (check,) = validate(load_config(path))
-    expected = f"{path}:2: models.m.engine: is vllm, which is not installed here, so its options were not checked; "
-    assert words_of(check.notes[-1]).startswith(expected)
+    path = model_file(tmp_path, "vllm", "o/n", "no_such = 1", "[tasks.arithmetic]\nlimit = 9\n")
+    config = load_config(path)
+    (check,) = validate(config)
+    note = f"{path}:2: models.m.engine: is vllm, which is not installed here, so its options were not checked; "
+    assert words_of(check.notes[-1]).startswith(note)
+    with pytest.raises(CannotEvaluate, match="a running `vllm serve` is reached by the engine openai"):
+        planned_model(config, "m").engine()
     path.write_text(path.read_text().replace("no_such = 1", "concurrency = 0"))
     with pytest.raises(BadInput, match="concurrency: is 0"):
         validate(load_config(path))
@@ -322,9 +312,7 @@ def test_a_vllm_that_cannot_be_imported_says_why(tmp_path: Path, monkeypatch: py
     (tmp_path / "vllm.py").write_text('raise ImportError("libcudart.so.13: cannot open shared object file")\n')
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.delitem(sys.modules, "vllm", raising=False)
-    with pytest.raises(
-        CannotEvaluate, match=r"vLLM cannot be imported: libcudart\.so\.13: .*pip install 'accgate\[vllm\]'"
-    ):
+    with pytest.raises(CannotEvaluate, match=r"imported: libcudart\.so\.13: .*pip install 'accgate\[vllm\]'"):
         create("vllm", ModelTable("org/name", {}, tmp_path))
 
 
@@ -454,20 +442,9 @@ os.kill(os.getpid(), 9)
 def test_what_a_killed_process_started_is_killed_unless_it_closed_in_order() -> None:
     ends = {"killed": False, "close": True}  # whether what it started lives on
     begun = [subprocess.Popen([sys.executable, "-c", WATCHED, end], stdout=subprocess.PIPE, text=True) for end in ends]
-    for process, lives in zip(begun, ends.values(), strict=True):
+    for process, survives in zip(begun, ends.values(), strict=True):
         child = int(process.communicate()[0])
         assert process.returncode == -9
-        for _ in range(2000):
-            if lives == is_alive(child):
-                break
-            time.sleep(0.05)
-        assert is_alive(child) == lives
-        if lives:
+        assert waited(lambda child=child, survives=survives: lives(child) == survives)  # type: ignore[misc]
+        if survives:
             os.killpg(child, 9)
-
-
-def is_alive(process: int) -> bool:
-    try:
-        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except OSError:
-        return False

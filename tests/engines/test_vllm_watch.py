@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from accgate.engines.vllm.watch import MEMORY, Process, below, living, mapped, processes, remove, roots_of
+from tests.engines.serving import waited
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="only Linux has the watch")
 HOLD = """
@@ -172,8 +173,4 @@ def test_it_outlives_a_process_that_is_killed_with_all_its_children_as_ray_does(
     for number in [*children, run.pid]:
         os.kill(number, signal.SIGKILL)
     run.communicate(timeout=60)
-    deadline = time.monotonic() + 60
-    while (sleeper in processes() or segment.exists()) and time.monotonic() < deadline:
-        time.sleep(0.1)
-    assert sleeper not in processes()
-    assert not segment.exists()
+    assert waited(lambda: sleeper not in processes() and not segment.exists())

@@ -68,6 +68,14 @@ def results_of(rows: Sequence[Row], task: str, **own: Any) -> dict[str, Any]:
     } | own
 
 
+def put(content: Any, keys: Sequence[str | int], value: Any) -> None:
+    """Set the value that stands under these keys, one within the other."""
+    *outer, last = keys
+    for key in outer:
+        content = content[key]
+    content[last] = value
+
+
 def write_log(
     folder: Path,
     rows: Sequence[Row],

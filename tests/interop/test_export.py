@@ -35,13 +35,18 @@ def run_of(folder: Path, scores: dict[tuple[str, int, int], float | None], task:
     return paths.records
 
 
+def exported(path: Path, out: Path, metric: str = "acc", **options: Any) -> tuple[Path, Path]:
+    """The files of samples and of results."""
+    return export_lm_eval(path, out, metric=metric, now=NOW, **options)
+
+
 def rows_of(path: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
 
 
 def test_what_is_exported_is_imported_again_with_the_same_ids_scores_and_texts(tmp_path: Path) -> None:
     path = run_of(tmp_path, {("2 + 2", 1, 0): 0.0, ("2 + 2", 0, 0): 100.0, ("3 + 1", 0, 0): 25.0})
-    export_lm_eval(path, tmp_path / "out", metric="acc", now=NOW)
+    exported(path, tmp_path / "out")
     (log,) = lm_eval_files([tmp_path / "out"])
     found = import_lm_eval(log, Choice())
     kept = ("id", "repeat", "score", "target", "answer", "reply")
@@ -54,21 +59,17 @@ def test_what_is_exported_is_imported_again_with_the_same_ids_scores_and_texts(t
 def test_a_fraction_of_lm_eval_gets_points_divided_by_100_and_any_other_metric_the_points(tmp_path: Path) -> None:
     path = run_of(tmp_path, {("a", 0, 0): 100.0, ("b", 0, 0): 50.0})
     for metric, values in (("exact_match", [1.0, 0.5]), ("judged", [100.0, 50.0])):
-        samples, results = export_lm_eval(path, tmp_path / metric, metric=metric, now=NOW, higher_is_better=False)
+        samples, results = exported(path, tmp_path / metric, metric, higher_is_better=False)
         assert sorted((row[metric] for row in rows_of(samples)), reverse=True) == values
         told = json.loads(results.read_bytes())
         assert told["results"]["adding"][f"{metric},none"] == sum(values) / 2
         assert told["higher_is_better"]["adding"] == {metric: False}
 
 
-def test_repeats_are_averaged_and_all_replies_kept(tmp_path: Path) -> None:
-    path = run_of(tmp_path, {("a", 0, 0): 100.0, ("a", 0, 1): 0.0, ("a", 0, 2): 0.0, ("a", 0, 3): 0.0})
-    (row,) = rows_of(export_lm_eval(path, tmp_path / "out", metric="acc", now=NOW)[0])
+def test_repeats_are_averaged_all_replies_kept_and_files_named_as_lm_eval_names_them(tmp_path: Path) -> None:
+    samples, results = exported(run_of(tmp_path, {("a", 0, i): 100.0 * (i == 0) for i in range(4)}), tmp_path / "out")
+    (row,) = rows_of(samples)
     assert (row["acc"], row["resps"], row["doc_id"]) == (0.25, [[" 0", " 1", " 2", " 3"]], 0)
-
-
-def test_the_files_are_named_as_lm_eval_names_them(tmp_path: Path) -> None:
-    samples, results = export_lm_eval(run_of(tmp_path, {("a", 0, 0): 0.0}), tmp_path / "o", metric="acc", now=NOW)
     assert samples.name == "samples_adding_2026-11-21T15-43-01.488686.jsonl"
     assert results.name == "results_2026-11-21T15-43-01.488686.json"
 
@@ -76,28 +77,28 @@ def test_the_files_are_named_as_lm_eval_names_them(tmp_path: Path) -> None:
 def test_a_sample_without_a_score_a_prompt_or_all_its_repeats_is_an_error(tmp_path: Path) -> None:
     path = run_of(tmp_path / "a", {("a", 0, 0): None, ("b", 0, 0): 1.0})
     with pytest.raises(BadInput, match="no score for 1 of 2 samples"):
-        export_lm_eval(path, tmp_path / "out", metric="acc", now=NOW)
+        exported(path, tmp_path / "out")
     path = run_of(tmp_path / "b", {("a", 0, 0): 1.0, ("b", 0, 0): 1.0, ("b", 0, 1): 1.0})
     with pytest.raises(BadInput, match="fewer than 2 repeats of 1 of 2 samples"):
-        export_lm_eval(path, tmp_path / "out", metric="acc", now=NOW)
+        exported(path, tmp_path / "out")
     path = run_of(tmp_path / "c", {("a", 0, 0): 1.0})
     with RecordWriter(path, [replace(read_records(path)[0], id="other")]):
         pass
     with pytest.raises(BadInput, match="no prompt beside the records for 1 of 1 samples"):
-        export_lm_eval(path, tmp_path / "out", metric="acc", now=NOW)
+        exported(path, tmp_path / "out")
     path.with_name("adding.prompts.jsonl.gz").unlink()
     with pytest.raises(BadInput, match="holds no prompts"):
-        export_lm_eval(path, tmp_path / "out", metric="acc", now=NOW)
+        exported(path, tmp_path / "out")
     assert not (tmp_path / "out").exists()
 
 
 def test_points_that_are_no_share_are_refused_under_a_metric_that_is_one(tmp_path: Path) -> None:
     path = run_of(tmp_path, {("a", 0, 0): 120.0})
     with pytest.raises(BadInput, match=r"120 points, but lm-eval's acc is a fraction; name another --metric"):
-        export_lm_eval(path, tmp_path / "out", metric="acc", now=NOW)
+        exported(path, tmp_path / "out")
 
 
 def test_a_folder_that_cannot_be_written_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(BadInput, match="cannot be written"):
-        export_lm_eval(run_of(tmp_path, {("a", 0, 0): 1.0}), tmp_path / "file" / "out", metric="acc", now=NOW)
+        exported(run_of(tmp_path, {("a", 0, 0): 1.0}), tmp_path / "file" / "out")

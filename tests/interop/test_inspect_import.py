@@ -17,6 +17,7 @@ from accgate.interop.task_log import Choice, TaskLog
 from accgate.tasks.sample import sample_id
 from tests.cases import each
 from tests.interop.inspect_logs import archive, log_of, sample, write_eval, write_json
+from tests.interop.lm_eval_logs import put
 
 LETTERS = [sample(1, "C"), sample(2, "I"), sample(3, "P"), sample(4, "N")]
 
@@ -29,22 +30,26 @@ def of(folder: Path, samples: list[dict[str, Any]], means: dict[str, float], **o
     return write_json(folder / "log.json", log_of(samples, means, **own))
 
 
+def letters(folder: Path, method: int | None = None) -> Path:
+    """A log of four samples, as JSON or as an archive of this compression."""
+    log = log_of(LETTERS, {"match": 0.375})
+    return write_json(folder / "log.json", log) if method is None else write_eval(folder / "log.eval", log, method)
+
+
 def test_letters_count_as_inspect_counts_them(tmp_path: Path) -> None:
-    found = imported(of(tmp_path, LETTERS, {"match": 0.375}))
+    found = imported(letters(tmp_path))
     assert [record.score for record in found.records] == [100.0, 0.0, 50.0, 0.0]
     assert (found.mean, found.reported) == (37.5, 37.5)
     assert (found.model, found.task, found.tool) == ("openai/gpt", "asking", "Inspect 0.3.285")
 
 
-@pytest.mark.parametrize("method", [0, 8, 93])
+@each("method", [0, 8, 93])
 def test_an_archive_gives_what_the_json_log_gives(tmp_path: Path, method: int) -> None:
-    log = log_of(LETTERS, {"match": 0.375})
-    packed = imported(write_eval(tmp_path / "log.eval", log, method))
-    assert packed.records == imported(write_json(tmp_path / "log.json", log)).records
+    assert imported(letters(tmp_path, method)).records == imported(letters(tmp_path)).records
 
 
 def test_a_record_has_reply_answer_tokens_and_the_id_of_task_prompt_and_target(tmp_path: Path) -> None:
-    record = imported(of(tmp_path, LETTERS, {"match": 0.375})).records[0]
+    record = imported(letters(tmp_path)).records[0]
     assert (record.reply, record.answer, record.target, record.finish_reason) == ("yes, sure", "yes", "yes", "stop")
     assert (record.prompt_tokens, record.completion_tokens, record.seconds) == (7, 3, 1.5)
     assert record.id == sample_id("asking", "Question 1?", "yes", 0)
@@ -60,7 +65,7 @@ def test_epochs_are_repeats_and_the_mean_is_over_samples(tmp_path: Path) -> None
     assert (found.samples, len(found.records), found.mean) == (2, 4, 75.0)
 
 
-@pytest.mark.parametrize(
+@each(
     ("values", "mean"),
     [([True, False], 0.5), (["yes", "NO"], 0.5), (["1", "0.5"], 0.75), ([0.25, 1], 0.625)],
 )
@@ -79,22 +84,21 @@ def test_points_of_an_unknown_scorer_are_asked_for_and_never_guessed(tmp_path: P
     assert imported(path, scale=1.0).reported == 0.75
 
 
-def two_scorers() -> list[dict[str, Any]]:
-    return [
-        sample(id_, value) | {"scores": {"match": {"value": value}, "includes": {"value": "C"}}}
-        for id_, value in ((1, "C"), (2, "I"))
-    ]
+TWO_SCORERS = [
+    sample(id_, value) | {"scores": {"match": {"value": value}, "includes": {"value": "C"}}}
+    for id_, value in ((1, "C"), (2, "I"))
+]
 
 
 def test_of_several_scorers_one_is_named_or_the_log_names_its_headline(tmp_path: Path) -> None:
     means = {"match": 0.5, "includes": 1.0}
-    path = of(tmp_path, two_scorers(), means)
+    path = of(tmp_path, TWO_SCORERS, means)
     with pytest.raises(BadInput, match="several scores; choose one: --metric match, --metric includes"):
         imported(path)
     assert (imported(path, metric="includes").mean, imported(path, metric="match").mean) == (100.0, 50.0)
     with pytest.raises(BadInput, match="holds no scorer f1; choose one: --metric match"):
         imported(path, metric="f1")
-    log = log_of(two_scorers(), means)
+    log = log_of(TWO_SCORERS, means)
     log["results"]["headline"] = {"scorer": "includes", "score": "includes", "metric": "accuracy"}
     assert imported(write_json(tmp_path / "log.json", log)).metric == "includes"
 
@@ -144,12 +148,20 @@ MODE = ("mode", 0.5, {1: "C", 2: "I"})
 MOST = ("max", 1.0, {1: 1.0, 2: "C"})
 
 
-def test_epochs_that_inspect_reduces_in_another_way_than_their_mean_give_the_score_that_it_made(tmp_path: Path) -> None:
-    for way, points in ((MODE, [100.0, 0.0]), (MOST, [100.0, 100.0]), (("pass_at_2", 0.5, {1: 1, 2: 0}), [100.0, 0.0])):
-        for path in (write_json(tmp_path / "log.json", reduced(way)), write_eval(tmp_path / "log.eval", reduced(way))):
-            found = imported(path)
-            assert [(record.score, record.repeat) for record in found.records] == [(one, 0) for one in points]
-            assert (found.reported, found.metric) == (100 * way[1], f"match ({way[0]} of epochs)")
+@each(
+    ("way", "points"),
+    [(MODE, [100.0, 0.0]), (MOST, [100.0, 100.0]), (("pass_at_2", 0.5, {1: 1, 2: 0}), [100.0, 0.0])],
+)
+def test_epochs_that_inspect_reduces_in_another_way_than_their_mean_give_the_score_that_it_made(
+    tmp_path: Path, way: Any, points: list[float]
+) -> None:
+    for path in (write_json(tmp_path / "log.json", reduced(way)), write_eval(tmp_path / "log.eval", reduced(way))):
+        found = imported(path)
+        assert [(record.score, record.repeat) for record in found.records] == [(one, 0) for one in points]
+        assert (found.reported, found.metric) == (100 * way[1], f"match ({way[0]} of epochs)")
+
+
+def test_of_several_ways_to_reduce_epochs_one_is_chosen_and_the_mean_needs_no_choice(tmp_path: Path) -> None:
     two = write_json(tmp_path / "two.json", reduced(MODE, MOST))
     with pytest.raises(BadInput, match="in several ways; choose one: --reducer mode, --reducer max"):
         imported(two)
@@ -174,99 +186,46 @@ def test_a_reduction_that_is_not_whole_is_an_error(tmp_path: Path) -> None:
         imported(write_json(tmp_path / "log.json", none))
 
 
-def missing(log: dict[str, Any]) -> None:
-    log["eval"]["dataset"]["sample_ids"].append(5)
-
-
-def missing_epoch(log: dict[str, Any]) -> None:
-    log["eval"]["config"]["epochs"] = 2
-
-
-def twice(log: dict[str, Any]) -> None:
-    log["samples"].append(log["samples"][0])
-
-
-def extra(log: dict[str, Any]) -> None:
-    log["eval"]["dataset"]["sample_ids"].remove(3)
-
-
-def unfinished(log: dict[str, Any]) -> None:
-    log["status"] = "cancelled"
-
-
-def invalid(log: dict[str, Any]) -> None:
-    log["invalidated"] = True
-
-
-def empty(log: dict[str, Any]) -> None:
-    log["samples"] = []
-
-
-def no_results(log: dict[str, Any]) -> None:
-    del log["results"]
-
-
-def no_number(log: dict[str, Any]) -> None:
-    log["samples"][1]["scores"]["match"]["value"] = "maybe"
-
-
-def no_scores(log: dict[str, Any]) -> None:
-    for one in log["samples"]:
-        one["scores"]["match"]["value"] = math.nan
-
-
-def endless_epochs(log: dict[str, Any]) -> None:
-    log["eval"]["config"]["epochs"] = 10**18
-
-
-def other_kind(log: dict[str, Any]) -> None:
-    log["eval"]["config"] = ["epochs"]
-
-
-def no_epoch(log: dict[str, Any]) -> None:
-    del log["samples"][0]["epoch"]
-
-
 @each(
-    ("change", "fault"),
+    ("keys", "value", "fault"),
     [
-        (missing, r"1 of 5 samples are missing: 5 \(epoch 1\)"),
-        (missing_epoch, "4 of 8 samples are missing"),
-        (twice, "sample 1 of epoch 1 comes twice"),
-        (extra, "has 1 sample beyond its dataset: 3"),
-        (unfinished, "status is 'cancelled'"),
-        (invalid, "of its samples are marked invalid"),
-        (empty, "holds no samples"),
-        (no_results, "holds no eval or no results"),
-        (no_number, r"sample 2 \(epoch 1\) has the value 'maybe'"),
-        (no_scores, "no sample has a score of match"),
-        (endless_epochs, "should have 1000000000000000000 epochs, but holds 4 samples"),
-        (other_kind, "is not as Inspect writes a log"),
-        (no_epoch, "has no id, epoch or target"),
+        (("eval", "dataset", "sample_ids"), [1, 2, 3, 4, 5], r"1 of 5 samples are missing: 5 \(epoch 1\)"),
+        (("eval", "dataset", "sample_ids"), [1, 2, 4], "has 1 sample beyond its dataset: 3"),
+        (("eval", "config", "epochs"), 2, "4 of 8 samples are missing"),
+        (("eval", "config", "epochs"), 10**18, "should have 1000000000000000000 epochs, but holds 4 samples"),
+        (("eval", "config"), ["epochs"], "is not as Inspect writes a log"),
+        (("status",), "cancelled", "status is 'cancelled'"),
+        (("invalidated",), True, "of its samples are marked invalid"),
+        (("samples",), [], "holds no samples"),
+        (("samples",), [*LETTERS, LETTERS[0]], "sample 1 of epoch 1 comes twice"),
+        (("samples",), [sample(id_, math.nan) for id_ in (1, 2, 3, 4)], "no sample has a score of match"),
+        (("samples", 1, "scores", "match", "value"), "maybe", r"sample 2 \(epoch 1\) has the value 'maybe'"),
+        (("samples", 0, "epoch"), None, "has no id, epoch or target"),
+        (("results",), None, "holds no eval or no results"),
     ],
 )
-def test_a_log_that_is_not_whole_is_an_error(tmp_path: Path, change: Any, fault: str) -> None:
+def test_a_log_that_is_not_whole_is_an_error(
+    tmp_path: Path, keys: tuple[str | int, ...], value: Any, fault: str
+) -> None:
     log = copy.deepcopy(log_of(LETTERS, {"match": 0.375}))
-    change(log)
+    put(log, keys, value)
     with pytest.raises(BadInput, match=fault):
         imported(write_json(tmp_path / "log.json", log))
 
 
-@pytest.mark.parametrize("cut", [40, 300, -1, -30])
+@each("cut", [40, -1, -30])
 def test_a_log_that_is_cut_off_is_an_error(tmp_path: Path, cut: int) -> None:
-    log = log_of(LETTERS, {"match": 0.375})
-    for path in (write_json(tmp_path / "log.json", log), write_eval(tmp_path / "log.eval", log)):
+    for path in (letters(tmp_path), letters(tmp_path, 93)):
         path.write_bytes(path.read_bytes()[:cut])
         with pytest.raises(BadInput, match=r"cut off"):
             imported(path)
 
 
-@pytest.mark.parametrize("method", [0, 8, 93])
+@each("method", [0, 8, 93])
 def test_a_changed_byte_in_an_archive_is_an_error(tmp_path: Path, method: int) -> None:
-    path = write_eval(tmp_path / "log.eval", log_of(LETTERS, {"match": 0.375}), method)
+    path = letters(tmp_path, method)
     raw = bytearray(path.read_bytes())
-    place = len("samples/1_epoch_1.json") + 30 + 60
-    raw[place] ^= 0xFF
+    raw[len("samples/1_epoch_1.json") + 30 + 60] ^= 0xFF
     path.write_bytes(raw)
     with pytest.raises(BadInput, match=r"samples/1_epoch_1\.json is damaged"):
         imported(path)
@@ -280,14 +239,14 @@ def test_an_archive_of_an_evaluation_that_was_killed_is_an_error(tmp_path: Path)
 
 
 def test_a_compression_that_is_not_known_is_an_error(tmp_path: Path) -> None:
-    path = write_eval(tmp_path / "log.eval", log_of(LETTERS, {"match": 0.375}), 0)
+    path = letters(tmp_path, 0)
     path.write_bytes(path.read_bytes().replace(b"\x3f\0\0\0\0\0\0\0", b"\x3f\0\0\0\x63\0\0\0"))
     with pytest.raises(BadInput, match="compression method 99 is unknown"):
         imported(path)
 
 
 def test_a_missing_package_is_said_with_what_installs_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = write_eval(tmp_path / "log.eval", log_of(LETTERS, {"match": 0.375}))
+    path = letters(tmp_path, 93)
     monkeypatch.setitem(sys.modules, "zstandard", None)
     with pytest.raises(CannotEvaluate, match=r"pip install 'accgate\[interop\]'"):
         imported(path)
@@ -296,7 +255,7 @@ def test_a_missing_package_is_said_with_what_installs_it(tmp_path: Path, monkeyp
 def test_a_folder_is_searched_and_one_without_logs_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(BadInput, match="holds no logs of Inspect"):
         inspect_files([tmp_path])
-    log = of(tmp_path, LETTERS, {"match": 0.375})
+    log = letters(tmp_path)
     assert inspect_files([tmp_path, log]) == [log]
     with pytest.raises(BadInput, match="cannot be read"):
         imported(tmp_path / "none.eval")

@@ -13,9 +13,13 @@ from accgate.interop.lm_eval import import_lm_eval, lm_eval_files
 from accgate.interop.task_log import Choice, TaskLog, import_each
 from accgate.tasks.sample import sample_id
 from tests.cases import each
-from tests.interop.lm_eval_logs import DATE, Row, generated, scored, write_log
+from tests.gates import write_lines
+from tests.interop.lm_eval_logs import DATE, Row, generated, put, scored, write_log
 
 MATCHES = [generated(doc, {"exact_match": value}) for doc, value in enumerate([1.0, 0.0, 1.0, 1.0])]
+
+
+MEAN = "exact_match,none"
 
 
 def imported(path: Path, **choice: Any) -> TaskLog:
@@ -26,9 +30,7 @@ def test_a_log_has_the_mean_that_lm_eval_reports_in_points(tmp_path: Path) -> No
     found = imported(write_log(tmp_path, MATCHES))
     assert (found.mean, found.reported, found.samples, found.note) == (75.0, 75.0, 4, "")
     assert [record.score for record in found.records] == [100.0, 0.0, 100.0, 100.0]
-    assert (found.model, found.task, found.tool, found.metric) == (
-        "org/model", "adding", "lm-eval 0.4.13", "exact_match,none",
-    )  # fmt: skip
+    assert (found.model, found.task, found.tool, found.metric) == ("org/model", "adding", "lm-eval 0.4.13", MEAN)
     assert found.higher_is_better is True
 
 
@@ -66,12 +68,12 @@ def test_a_chat_is_read_from_the_list_that_lm_eval_keeps_it_in(tmp_path: Path) -
     assert list(found.prompts.values()) == [chat]
 
 
-def several() -> list[Row]:
-    both = {"acc": 1.0, "acc_norm": 0.0}
-    return [generated(doc, both, chosen) for chosen in ("strict", "flexible") for doc in range(3)]
+SEVERAL = [
+    generated(doc, {"acc": 1.0, "acc_norm": 0.0}, chosen) for chosen in ("strict", "flexible") for doc in range(3)
+]
 
 
-@pytest.mark.parametrize(
+@each(
     ("choice", "offered"),
     [
         ({}, ["acc --filter strict", "acc --filter flexible", "acc_norm --filter strict"]),
@@ -83,19 +85,19 @@ def test_several_scores_are_an_error_that_lists_them(
     tmp_path: Path, choice: dict[str, str], offered: list[str]
 ) -> None:
     with pytest.raises(BadInput, match="holds several scores; choose one") as error:
-        imported(write_log(tmp_path, several()), **choice)
+        imported(write_log(tmp_path, SEVERAL), **choice)
     assert all(f"--metric {text}" in str(error.value) for text in offered)
 
 
 def test_metric_and_filter_choose_one(tmp_path: Path) -> None:
-    found = imported(write_log(tmp_path, several()), metric="acc_norm", filter="flexible")
+    found = imported(write_log(tmp_path, SEVERAL), metric="acc_norm", filter="flexible")
     assert (found.metric, found.mean, found.samples) == ("acc_norm,flexible", 0.0, 3)
 
 
-@pytest.mark.parametrize("choice", [{"metric": "f1"}, {"filter": "loose"}])
+@each("choice", [{"metric": "f1"}, {"filter": "loose"}])
 def test_a_score_that_is_not_there_is_an_error_that_lists_what_is(tmp_path: Path, choice: dict[str, str]) -> None:
     with pytest.raises(BadInput, match=r"holds no .*; it has: --metric acc"):
-        imported(write_log(tmp_path, several()), **choice)
+        imported(write_log(tmp_path, SEVERAL), **choice)
 
 
 def test_a_metric_that_lm_eval_does_not_average_is_refused_and_offered_to_nobody(tmp_path: Path) -> None:
@@ -110,12 +112,10 @@ def test_an_aggregation_other_than_the_mean_is_refused(tmp_path: Path) -> None:
     rows = [generated(doc, {"perplexity": -2.0 * doc}) for doc in range(2)]
     with pytest.raises(BadInput, match="perplexity is not a mean"):
         imported(write_log(tmp_path, rows, results=False), metric="perplexity")
-
-    def other(results: dict[str, Any]) -> None:
-        results["configs"]["adding"]["metric_list"][0]["aggregation"] = "median"
-
+    keys = ("configs", "adding", "metric_list", 0, "aggregation")
+    path = write_log(tmp_path, MATCHES, change=lambda results: put(results, keys, "median"))
     with pytest.raises(BadInput, match="exact_match is not a mean"):
-        imported(write_log(tmp_path, MATCHES, change=other), metric="exact_match")
+        imported(path, metric="exact_match")
 
 
 def test_points_of_an_unknown_metric_are_asked_for_and_never_guessed(tmp_path: Path) -> None:
@@ -137,54 +137,24 @@ def test_a_scale_that_is_no_positive_number_is_refused(tmp_path: Path) -> None:
         imported(write_log(tmp_path, MATCHES), scale=-1.0)
 
 
-def changed_mean(results: dict[str, Any]) -> None:
-    results["results"]["adding"]["exact_match,none"] = 0.7501
-
-
-def no_figure(results: dict[str, Any]) -> None:
-    del results["results"]["adding"]["exact_match,none"]
-
-
-def text_figure(results: dict[str, Any]) -> None:
-    results["results"]["adding"]["exact_match,none"] = "0.75"
-
-
-def other_count(results: dict[str, Any]) -> None:
-    results["n-samples"]["adding"]["effective"] = 5
-
-
-def other_digest(results: dict[str, Any]) -> None:
-    results["task_hashes"]["adding"] = "0" * 64
-
-
-def other_task(results: dict[str, Any]) -> None:
-    results["results"] = {"subtracting": {}}
-
-
-def other_kind(results: dict[str, Any]) -> None:
-    results["configs"]["adding"]["metric_list"] = 3
-
-
-def no_results(results: dict[str, Any]) -> None:
-    results["results"] = 3
-
-
 @each(
-    ("change", "fault"),
+    ("keys", "value", "fault"),
     [
-        (changed_mean, r"mean of exact_match,none is 0\.75, but results_.* reports 0\.7501"),
-        (no_figure, "reports no exact_match,none"),
-        (text_figure, "is not a number"),
-        (other_count, "holds 4 samples, but results_.* counts 5"),
-        (other_digest, "task_hashes differ"),
-        (other_task, "has no task adding"),
-        (no_results, "is not a results file"),
-        (other_kind, "is not as lm-eval writes a log"),
+        (("results", "adding", MEAN), 0.7501, r"mean of exact_match,none is 0\.75, but results_.* reports 0\.7501"),
+        (("results", "adding"), {}, "reports no exact_match,none"),
+        (("results", "adding", MEAN), "0.75", "is not a number"),
+        (("n-samples", "adding", "effective"), 5, "holds 4 samples, but results_.* counts 5"),
+        (("task_hashes", "adding"), "0" * 64, "task_hashes differ"),
+        (("results",), {"subtracting": {}}, "has no task adding"),
+        (("results",), 3, "is not a results file"),
+        (("configs", "adding", "metric_list"), 3, "is not as lm-eval writes a log"),
     ],
 )
-def test_results_that_the_samples_do_not_give_are_an_error(tmp_path: Path, change: Any, fault: str) -> None:
+def test_results_that_the_samples_do_not_give_are_an_error(
+    tmp_path: Path, keys: tuple[str, ...], value: Any, fault: str
+) -> None:
     with pytest.raises(BadInput, match=fault):
-        imported(write_log(tmp_path, MATCHES, change=change))
+        imported(write_log(tmp_path, MATCHES, change=lambda results: put(results, keys, value)))
 
 
 def edited(path: Path, edit: Any) -> Path:
@@ -253,9 +223,8 @@ def test_a_folder_without_logs_is_an_error(tmp_path: Path) -> None:
 
 
 def test_rows_of_an_older_version_name_no_filter_and_no_metrics(tmp_path: Path) -> None:
-    rows = [{key: value for key, value in row.items() if key not in ("filter", "metrics")} for row in MATCHES]
     path = write_log(tmp_path, MATCHES)
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    write_lines(path, unnamed(MATCHES))
     assert imported(path).mean == 75.0
 
 
@@ -277,7 +246,7 @@ def test_filters_that_rows_do_not_name_are_those_of_the_results(
     chosen: str, mean: float, as_list: bool, tmp_path: Path
 ) -> None:
     path, rows = write_log(tmp_path / "m", FILTERS), unnamed(FILTERS)
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    write_lines(path, rows)
     if as_list:  # until 0.4.2
         content = json.loads((path.parent / f"results_{DATE}.json").read_text())
         for name in ("n-samples", "task_hashes", "higher_is_better", "model_name", "lm_eval_version"):
@@ -288,11 +257,8 @@ def test_filters_that_rows_do_not_name_are_those_of_the_results(
         path.write_text(json.dumps(rows, indent=2), encoding="utf-8")
     (file,) = lm_eval_files([path.parent])
     log = imported(file, filter=chosen)
-    assert (log.task, log.metric, log.mean, log.reported) == (
-        "adding",
-        f"exact_match,{chosen}",
-        *[pytest.approx(mean)] * 2,
-    )
+    assert (log.task, log.metric) == ("adding", f"exact_match,{chosen}")
+    assert (log.mean, log.reported) == (pytest.approx(mean), pytest.approx(mean))
     with pytest.raises(BadInput, match=r"choose one: --metric exact_match --filter strict-match, .* flexible-extract"):
         imported(file)
 
@@ -316,9 +282,6 @@ def test_samples_that_come_twice_are_no_filters(rows: list[Row], tmp_path: Path)
 
 def test_results_with_other_filters_are_of_another_run(tmp_path: Path) -> None:
     path = write_log(tmp_path, FILTERS)
-    path.write_text("".join(json.dumps(row) + "\n" for row in unnamed(FILTERS[:3])), encoding="utf-8")
-    with pytest.raises(
-        BadInput,
-        match=r"has 1 line for each sample, one for each filter, but results_.* has 2 \(strict-match, ",
-    ):
+    write_lines(path, unnamed(FILTERS[:3]))
+    with pytest.raises(BadInput, match=r"has 1 line for each sample, .* but results_.* has 2 \(strict-match, "):
         imported(path)

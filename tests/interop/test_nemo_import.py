@@ -13,6 +13,8 @@ from accgate.cli.main import main
 from accgate.errors import BadInput
 from accgate.interop.nemo import import_nemo, nemo_files
 from accgate.interop.task_log import Choice
+from tests.cases import each
+from tests.gates import write_lines
 
 Row = dict[str, Any]
 
@@ -43,8 +45,7 @@ def bundle(folder: Path, results: list[Row], **changes: Any) -> Path:
         "n_results": len(results),
     }  # fmt: skip
     (folder / f"{content['run_id']}.json").write_text(json.dumps(content | changes))
-    (folder / "results.jsonl").write_text("".join(json.dumps(row) + "\n" for row in results))
-    return folder / "results.jsonl"
+    return write_lines(folder / "results.jsonl", results)
 
 
 def test_a_bundle_has_its_scores_its_repeats_and_the_mean_that_it_reports(tmp_path: Path) -> None:
@@ -74,15 +75,11 @@ def test_two_bundles_are_paired_by_problem_and_a_changed_target_is_another_sampl
 
 def test_a_problem_that_was_not_measured_is_no_wrong_answer(tmp_path: Path) -> None:
     results = rows(5)
-    for row in results[:1]:
-        row["scoring_details"] = {"error_category": "infra_error", "error": "no route to host"}
+    results[0]["scoring_details"] = {"error_category": "infra_error", "error": "no route to host"}
     log = import_nemo(bundle(tmp_path / "a", results), Choice(scale=100.0))
     assert (log.records[0].score, log.records[0].error) == (None, "infra_error: no route to host")
     assert log.reported is None
     assert "1 problem not measured" in log.note
-
-
-def nothing(_: list[Row]) -> None: ...
 
 
 FAULTS: tuple[tuple[Callable[[list[Row]], Any], Row, str], ...] = (
@@ -96,21 +93,23 @@ FAULTS: tuple[tuple[Callable[[list[Row]], Any], Row, str], ...] = (
     (lambda all_: all_[0].update(problem_idx="0"), {}, "problem_idx is '0'"),
     (lambda all_: all_[0].pop("expected_answer"), {}, "is not as NeMo Evaluator writes it"),
     (lambda all_: all_.clear(), {}, "holds no samples"),
-    (nothing, {"config": {}}, "name it with --model"),
-    (nothing, {"benchmark": None}, "is not as NeMo Evaluator writes it"),
+    (lambda _: None, {"config": {}}, "name it with --model"),
+    (lambda _: None, {"benchmark": None}, "is not as NeMo Evaluator writes it"),
 )
 
 
-def test_what_is_missing_doubled_or_unreadable_is_an_error(tmp_path: Path) -> None:
-    for number, (change, changes, fault) in enumerate(FAULTS):
-        results = rows(5)
-        path = bundle(tmp_path / str(number), results)
-        change(results)
-        (file,) = path.parent.glob("eval-*.json")
-        file.write_text(json.dumps(json.loads(file.read_text()) | {"n_results": len(results)} | changes))
-        path.write_text("".join(json.dumps(row) + "\n" for row in results))
-        with pytest.raises(BadInput, match=fault):
-            import_nemo(path, Choice(scale=100.0))
+@each(("change", "changes", "fault"), FAULTS)
+def test_what_is_missing_doubled_or_unreadable_is_an_error(
+    tmp_path: Path, change: Callable[[list[Row]], Any], changes: Row, fault: str
+) -> None:
+    results = rows(5)
+    path = bundle(tmp_path / "a", results)
+    change(results)
+    (file,) = path.parent.glob("eval-*.json")
+    file.write_text(json.dumps(json.loads(file.read_text()) | {"n_results": len(results)} | changes))
+    write_lines(path, results)
+    with pytest.raises(BadInput, match=fault):
+        import_nemo(path, Choice(scale=100.0))
 
 
 def test_a_mean_that_is_not_the_samples_a_scale_that_nobody_says_and_a_second_bundle_are_errors(tmp_path: Path) -> None:
@@ -119,7 +118,7 @@ def test_a_mean_that_is_not_the_samples_a_scale_that_nobody_says_and_a_second_bu
         import_nemo(path, Choice())
     with pytest.raises(BadInput, match="has only the metric reward"):
         import_nemo(path, Choice(scale=100.0, metric="acc"))
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows(6)))
+    write_lines(path, rows(6))
     with pytest.raises(BadInput, match="the samples' mean of reward is"):
         import_nemo(path, Choice(scale=100.0))
     (path.parent / "eval-2.json").write_text("{}")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import math
+import re
+import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,7 +19,8 @@ from accgate.interop.every_eval_ever import Source, export_every_eval_ever
 from accgate.interop.hub import export_hub, read_benchmark
 from accgate.interop.run_folder import RunFolder, read_run
 from accgate.records.scores import read_scores
-from tests.gates import N, Project, right_but
+from tests.cases import each
+from tests.gates import N, Project, right_but, said, write_lines
 
 HUB = {"sums": "org/sums:default@" + 40 * "a"}
 
@@ -95,36 +98,34 @@ def test_a_score_for_the_hub_is_what_its_own_code_reads(folder: Path, tmp_path: 
 def test_a_score_that_claims_more_than_the_run_shows_does_not_go_to_the_hub(folder: Path, tmp_path: Path) -> None:
     run = read_run(folder)
     (check,) = run.checks
-    early = replace(check, verdict=replace(check.verdict, n_max=1000, stop="futility"))
-    with pytest.raises(BadInput, match="stopped early, after 200 of 1,000 samples"):
-        hub(replace(run, checks=(early,)), tmp_path)
-    with pytest.raises(BadInput, match="no scores to export: nothing there"):
-        hub(replace(run, checks=(replace(check, samples="nothing there"),)), tmp_path)
-    with pytest.raises(BadInput, match="has no task 'sum'"):
-        hub(run, tmp_path, benchmarks={"sum": "org/sums"})
-    with pytest.raises(BadInput, match="name each with --dataset"):
-        hub(run, tmp_path, benchmarks={})
-    for text in ("sums", "org/sums@main", "org/../x", "a/b:c d", "org/sums:", ""):
-        with pytest.raises(BadInput, match="is not a Hub dataset"):
-            read_benchmark(text)
+    early = replace(run, checks=(replace(check, verdict=replace(check.verdict, n_max=1000, stop="futility")),))
+    without = replace(run, checks=(replace(check, samples="nothing there"),))
+    for one, benchmarks, message in (
+        (early, HUB, "stopped early, after 200 of 1,000 samples"),
+        (without, HUB, "no scores to export: nothing there"),
+        (run, {"sum": "org/sums"}, "has no task 'sum'"),
+        (run, {}, "name each with --dataset"),
+    ):
+        with pytest.raises(BadInput, match=message):
+            hub(one, tmp_path, benchmarks=benchmarks)
     assert not list(tmp_path.iterdir())
 
 
-@pytest.fixture
-def failing(tmp_path: Path) -> RunFolder:
-    """A run in which a sample failed."""
+@each("text", ["sums", "org/sums@main", "org/../x", "a/b:c d", "org/sums:", ""])
+def test_what_is_no_benchmark_of_the_hub_is_refused(text: str) -> None:
+    with pytest.raises(BadInput, match="is not a Hub dataset"):
+        read_benchmark(text)
+
+
+def test_samples_without_a_score_are_no_scores_of_a_benchmark(tmp_path: Path) -> None:
     (tmp_path / "p").mkdir()
     project = Project(tmp_path / "p", num_samples=N)
     project.write(max_failed=0.5)
     assert project.record(right_but(20)) == 0
-    rows = [json.loads(line) for line in project.answer(right_but(20)).read_text().splitlines()]
-    rows[0] = {"id": rows[0]["id"], "score": None, "error": "the server hung up"}
-    project.scores.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    rows = [json.loads(line) for line in project.scores.read_text().splitlines()]
+    write_lines(project.scores, [{"id": rows[0]["id"], "score": None, "error": "the server hung up"}, *rows[1:]])
     project.run()
-    return read_run(project.out)
-
-
-def test_samples_without_a_score_are_no_scores_of_a_benchmark(failing: RunFolder, tmp_path: Path) -> None:
+    failing = read_run(project.out)
     for export in (everything, hub):
         with pytest.raises(BadInput, match="no score for 1 of 200 samples"):
             export(failing, tmp_path / "out")
@@ -157,20 +158,20 @@ def test_what_every_eval_ever_cannot_hold_is_refused(folder: Path, tmp_path: Pat
 
 
 def test_the_same_run_gives_the_same_files(folder: Path, tmp_path: Path) -> None:
-    (first,) = everything(read_run(folder), tmp_path / "a")
-    (second,) = everything(read_run(folder), tmp_path / "b")
-    assert first.name == second.name
-    assert first.read_bytes() == second.read_bytes()
+    (first,), (second,) = (everything(read_run(folder), tmp_path / name) for name in ("a", "b"))
+    assert (first.name, first.read_bytes()) == (second.name, second.read_bytes())
 
 
+@pytest.mark.parametrize(("name", "called"), [("mlflow", "MLflow"), ("wandb", "wandb")])
 def test_a_tracker_that_is_not_installed_says_how_to(
-    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for name, called in (("mlflow", "MLflow"), ("wandb", "wandb")):
-        monkeypatch.setitem(__import__("sys").modules, name, None)
-        assert main(["export", name, str(folder), "--out", str(tmp_path)]) == 2
-        said = capsys.readouterr().err
-        assert f"needs {called} (" in said
-        assert f"; pip install 'accgate[{name}]'" in said
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch,
+    name: str, called: str,
+) -> None:  # fmt: skip
+    monkeypatch.setitem(sys.modules, name, None)
+    assert main(["export", name, str(folder), "--out", str(tmp_path)]) == 2
+    assert re.search(rf"needs {called} \(.*; pip install 'accgate\[{name}\]'", said(capsys))
+
+
+def test_a_dataset_of_the_hub_without_its_task_is_refused(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["export", "hf", str(folder), "--dataset", "sums"]) == 2
-    assert "write --dataset TASK=ORG/NAME:TASK_ID" in capsys.readouterr().err
+    assert "write --dataset TASK=ORG/NAME:TASK_ID" in said(capsys)
