@@ -7,61 +7,15 @@ from typing import Any
 
 Row = dict[str, Any]
 
-REPOSITORY_URLS = [
-    "archive",
-    "assignees",
-    "blobs",
-    "branches",
-    "collaborators",
-    "comments",
-    "commits",
-    "compare",
-    "contents",
-    "contributors",
-    "deployments",
-    "downloads",
-    "events",
-    "forks",
-    "git_commits",
-    "git_refs",
-    "git_tags",
-    "hooks",
-    "issue_comment",
-    "issue_events",
-    "issues",
-    "keys",
-    "labels",
-    "languages",
-    "merges",
-    "milestones",
-    "notifications",
-    "pulls",
-    "releases",
-    "stargazers",
-    "statuses",
-    "subscribers",
-    "subscription",
-    "tags",
-    "teams",
-    "trees",
-    "clone",
-    "git",
-    "ssh",
-    "svn",
-]
-USER_URLS = [
-    "avatar",
-    "events",
-    "followers",
-    "following",
-    "gists",
-    "html",
-    "organizations",
-    "received_events",
-    "repos",
-    "starred",
-    "subscriptions",
-]
+REPOSITORY_URLS = """
+    archive assignees blobs branches collaborators comments commits compare contents contributors deployments
+    downloads events forks git_commits git_refs git_tags hooks issue_comment issue_events issues keys labels
+    languages merges milestones notifications pulls releases stargazers statuses subscribers subscription tags teams
+    trees clone git ssh svn
+""".split()
+USER_URLS = """
+    avatar events followers following gists html organizations received_events repos starred subscriptions
+""".split()
 
 
 def number_of(text: str) -> int:
@@ -77,17 +31,10 @@ def user(web: str, login: str) -> Row:
 
 
 def private_user(web: str, login: str, now: str) -> Row:
-    counts = [
-        "followers",
-        "following",
-        "public_gists",
-        "public_repos",
-        "collaborators",
-        "disk_usage",
-        "owned_private_repos",
-        "private_gists",
-        "total_private_repos",
-    ]
+    counts = """
+        followers following public_gists public_repos collaborators disk_usage owned_private_repos private_gists
+        total_private_repos
+    """.split()
     texts = ["bio", "blog", "company", "email", "hireable", "location", "name"]
     facts = {"created_at": now, "updated_at": now, "two_factor_authentication": True}
     return user(web, login) | dict.fromkeys(counts, 0) | dict.fromkeys(texts) | facts
@@ -96,27 +43,8 @@ def private_user(web: str, login: str, now: str) -> Row:
 def repository(web: str, full_name: str, now: str) -> Row:
     owner, name = full_name.split("/")
     url = f"{web}/repos/{full_name}"
-    flags = [
-        "fork",
-        "private",
-        "has_downloads",
-        "has_issues",
-        "has_projects",
-        "has_wiki",
-        "has_pages",
-        "archived",
-        "disabled",
-    ]
-    counts = [
-        "forks",
-        "forks_count",
-        "open_issues",
-        "open_issues_count",
-        "size",
-        "stargazers_count",
-        "watchers",
-        "watchers_count",
-    ]
+    flags = "fork private has_downloads has_issues has_projects has_wiki has_pages archived disabled".split()
+    counts = "forks forks_count open_issues open_issues_count size stargazers_count watchers watchers_count".split()
     nothing = ["description", "homepage", "language", "mirror_url", "license"]
     return (
         {"id": number_of(full_name), "node_id": "R_1", "name": name, "full_name": full_name, "url": url}
