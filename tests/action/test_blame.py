@@ -66,7 +66,8 @@ def test_after_a_regression_a_container_as_confined_searches_and_cannot_write_th
 def test_it_is_asked_for_and_only_a_regression_is_searched(machine: tuple[Runner, FakeDocker]) -> None:
     mine = json.dumps({"/accgate/out/cause.json": '{"failure": "a model wrote this"}'})
     for variables in (
-        {"FAKE_CODE": "1", "ACCGATE_BLAME": "never"}, {**ON, "ACCGATE_SHARD": "1/2"}, *({**ON, "FAKE_CODE": code} for code in ("0", "4", "137")),
+        {"FAKE_CODE": "1", "ACCGATE_BLAME": "never"}, {**ON, "ACCGATE_SHARD": "1/2"},
+        *({**ON, "FAKE_CODE": code} for code in ("0", "4", "137")),
     ):  # fmt: skip
         containers, out = ran(machine, FAKE_FILES=mine, **variables)
         assert len(containers) == 1, variables

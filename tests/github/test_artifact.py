@@ -46,8 +46,9 @@ def store(recorded, tmp_path):
 
 def change(store: Stores, old: str, new: str, name: str = "m/sums.toml") -> None:
     path = store.new / name
-    assert re.search(old, text := path.read_text(), re.MULTILINE)
-    path.write_text(re.sub(old, new, text, count=1, flags=re.MULTILINE))
+    text, found = re.subn(old, new, path.read_text(), count=1, flags=re.MULTILINE)
+    assert found
+    path.write_text(text)
 
 
 def copy(store: Stores, to: str, *names: str, of: str = "new") -> None:

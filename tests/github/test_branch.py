@@ -12,7 +12,7 @@ import pytest
 
 from accgate.cli.main import main
 from accgate.errors import BadInput
-from accgate.github.api.answers import CannotPublish, CannotReach, MissingPermission, Refused, Unreadable
+from accgate.github.api.answers import CannotPublish, CannotReach, Refused, Unreadable
 from accgate.github.branch import UNMOVED, push_files
 from accgate.history.file import NAME, Addition, add_to, history_of, parse_history
 from accgate.history.page import html_page
@@ -111,19 +111,18 @@ def interrupting(hub: GitHub, monkeypatch: pytest.MonkeyPatch, method: str, insi
     return waiting
 
 
-def test_another_job_that_makes_the_branch_first_loses_nothing(hub: GitHub, monkeypatch: pytest.MonkeyPatch) -> None:
-    waiting = interrupting(hub, monkeypatch, "POST", "/git/refs", run(1))
-    push(hub, run(2))
-    assert not waiting
-    assert runs(hub) == [run(1).result, run(2).result]
-
-
-def test_other_jobs_that_push_first_again_and_again_lose_nothing(hub: GitHub, monkeypatch: pytest.MonkeyPatch) -> None:
-    push(hub, run(1))
-    waiting = interrupting(hub, monkeypatch, "PATCH", "/git/refs", *(run(day) for day in range(2, 8)))
+@pytest.mark.parametrize(
+    ("begun", "method", "others"), [([], "POST", [1]), ([1], "PATCH", [2, 3, 4, 5, 6, 7])], ids=["new", "again"]
+)
+def test_other_jobs_that_make_the_branch_or_push_first_again_and_again_lose_nothing(
+    hub: GitHub, monkeypatch: pytest.MonkeyPatch, begun: list[int], method: str, others: list[int]
+) -> None:
+    for day in begun:
+        push(hub, run(day))
+    waiting = interrupting(hub, monkeypatch, method, "/git/refs", *map(run, others))
     push(hub, run(9))
     assert not waiting
-    assert runs(hub) == [run(day).result for day in (1, 2, 3, 4, 5, 6, 7, 9)]
+    assert runs(hub) == [run(day).result for day in (*begun, *others, 9)]
     assert all(not asked.body["force"] for asked in hub.asked if asked.method == "PATCH")
 
 
@@ -143,13 +142,6 @@ def test_a_protected_branch_is_refused_with_github_s_reason_and_soon(hub: GitHub
         push(hub, run(2))
     assert hub.count("PATCH") == UNMOVED
     assert hub.store.refs[REF] == before
-
-
-def test_a_missing_permission_is_named(hub: GitHub) -> None:
-    hub.forbid("POST", "/git/", accepted="contents=write")
-    with pytest.raises(MissingPermission, match="contents: write"):
-        push(hub, run(1))
-    assert REF not in hub.store.refs
 
 
 @pytest.mark.parametrize("performed", [False, True])

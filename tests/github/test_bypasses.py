@@ -13,19 +13,10 @@ from accgate.errors import BadInput
 from accgate.github import announcement
 from accgate.github import publication as publishing
 from accgate.github.announcement import Announcement
-
 from accgate.inputs.typed import parse_table
 from tests.gates import questions, right_but, write_lines, write_task
 from tests.guard.test_reference_rules import moved, rescore
 from tests.pull_requests import NUMBER, Gate
-
-
-def merge(gate: Gate) -> None:
-    """Make the head the base, as a merge does, and begin the next pull request."""
-    shutil.rmtree(gate.base.folder)
-    shutil.copytree(
-        gate.head.folder, gate.base.folder, symlinks=True, ignore=shutil.ignore_patterns("out", "record-out-*")
-    )
 
 
 def is_green(gate: Gate) -> bool:
@@ -41,42 +32,6 @@ def fail(*_: Any, **__: Any) -> Any:
 
 
 # --- rules that are read from the head's tree ---
-
-
-def by_a_path_out_of_the_tree(gate: Gate) -> None:
-    gate.head.tasks["sums"]["file"] = "../head/sums.toml"
-    gate.head.write()
-
-
-def by_a_link_to_the_task(gate: Gate) -> None:
-    task = gate.head.folder / "sums.toml"
-    task.rename(gate.head.folder / "real.toml")
-    task.symlink_to("../head/real.toml")
-
-
-def by_a_link_to_the_reference(gate: Gate) -> None:
-    shutil.copytree(gate.head.store, gate.head.folder / "real")
-    shutil.rmtree(gate.head.store / "m")
-    (gate.head.store / "m").symlink_to("../../head/real/m")
-
-
-def by_a_link_to_accuracy_toml(gate: Gate) -> None:
-    gate.head.config.rename(gate.head.folder / "real.toml")
-    gate.head.config.symlink_to("../head/real.toml")
-
-
-@pytest.mark.parametrize(
-    "lead_out",
-    [by_a_path_out_of_the_tree, by_a_link_to_the_task, by_a_link_to_the_reference, by_a_link_to_accuracy_toml],
-)
-def test_rules_of_the_base_that_lead_into_the_heads_tree_never_judge(gate: Gate, lead_out: Any) -> None:
-    gate.head.answer(right_but(0))
-    lead_out(gate)
-    gate.run()
-    merge(gate)
-    gate.head.answer(right_but(0))
-    assert gate.run() != 0
-    assert not is_green(gate)
 
 
 @pytest.mark.parametrize(
@@ -300,12 +255,12 @@ def test_a_spoilt_result_of_a_passing_run_is_no_pass(gate: Gate) -> None:
 
 def test_new_checks_thin_out_no_alpha_once_something_else_was_approved(gate: Gate) -> None:
     before = {path: path.read_bytes() for path in (gate.head.store / "m").iterdir()}
-    names = [f"extra{i}" for i in range(20)]
+    names = [f"extra{i}" for i in range(5)]  # of six checks each has 0.05 / 6, which six lost answers do not reach
     for i, name in enumerate(names):
         write_task(gate.head.folder, name, questions(30, start=1000 * (i + 1)))
         gate.head.tasks[name] = {"file": f"{name}.toml"}
     gate.head.write(drift_alpha=0.01)
-    perfect = [right_but(0, 30)] * 20
+    perfect = [right_but(0, 30)] * 5
     assert gate.head.record(right_but(0), *perfect, args=["--reason", "all anew"]) == 0
     for path in (gate.head.store / "m").glob("sums.*"):
         path.unlink()

@@ -13,8 +13,8 @@ import pytest
 from accgate.decision.cause import Blame, Change, causes_of, levels_of, trial_of
 from accgate.errors import BadInput
 from accgate.report.cause import CauseFile, read_cause, write_cause
-
 from accgate.result import to_json
+from tests.cases import each
 from tests.gates import right_but
 from tests.github.server import GitHub
 from tests.pull_requests import NUMBER, Job, PullRequest
@@ -152,19 +152,20 @@ HOSTILE: dict[str, Any] = {
 }
 
 
-def test_a_file_that_does_not_follow_from_its_own_counts_is_not_believed(tmp_path: Path) -> None:
+TEXTS = {name: json.dumps(data, default=str) for name, data in HOSTILE.items()}
+TEXTS |= {text[:9]: text for text in ("", "[" * 100_000, "\x00", '{"blame": ' + " " * 1_000_000 + "null}")}
+
+
+@each(("name", "text"), TEXTS.items())
+def test_a_file_that_does_not_follow_from_its_own_counts_is_not_believed(tmp_path: Path, name: str, text: str) -> None:
     path = tmp_path / "cause.json"
     write_cause(CauseFile(blame_of()), path)
     cause = read_cause(path)
     assert cause is not None
     assert cause.blame == blame_of()
-    texts = {name: json.dumps(data, default=str) for name, data in HOSTILE.items()}
-    texts |= {text[:9]: text for text in ("", "[" * 100_000, "\x00", '{"blame": ' + " " * 1_000_000 + "null}")}
-    for name, text in texts.items():
-        path.write_text(text)
-        with pytest.raises(BadInput, match=r"cause\.json"):
-            read_cause(path)
-            pytest.fail(name)
+    path.write_text(text)
+    with pytest.raises(BadInput, match=r"cause\.json"):
+        read_cause(path)
 
 
 def test_of_a_file_that_is_not_believed_or_no_file_at_all_nothing_is_shown(red: Red, tmp_path: Path) -> None:

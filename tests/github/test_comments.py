@@ -221,9 +221,7 @@ class TestLogin:
 
 
 class TestFaults:
-    @pytest.mark.parametrize(
-        ("fault", "performed"), [(Fault(500), True), (Fault(500), False), (Fault(cut=True), True)]
-    )
+    @pytest.mark.parametrize(("fault", "performed"), [(Fault(500), True), (Fault(500), False), (Fault(cut=True), True)])
     def test_a_comment_that_may_be_there_is_looked_for_before_it_is_posted_again(self, hub, fault, performed):
         hub.fail(fault, method="POST", path="comments", performed=performed, times=2)
         put(hub)

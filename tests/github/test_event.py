@@ -42,9 +42,7 @@ class TestPullRequest:
         assert (event.name, event.head_branch) == (name, "change")
         assert not event.is_fork
 
-    @pytest.mark.parametrize(
-        ("repository", "is_fork"), [("ann/models", True), (None, True), ("Octo/Models", False)]
-    )
+    @pytest.mark.parametrize(("repository", "is_fork"), [("ann/models", True), (None, True), ("Octo/Models", False)])
     def test_a_fork_is_noticed_though_it_is_gone(self, environ, repository, is_fork):
         head = {"sha": HEAD, "ref": "main", "repo": repository and {"full_name": repository}}
         event = read_event(environ(pull_request(head=head)))
@@ -142,7 +140,6 @@ class TestVariables:
 
 
 class TestFindPullRequest:
-
     def found(self, hub, **changes):
         facts = {"name": "workflow_run", "number": None, "author": None, "is_fork": True}
         facts |= {"head_repository": "eve/models", "head_branch": "change"}

@@ -15,7 +15,6 @@ from accgate.errors import BadInput
 from accgate.github.api.answers import CannotPublish, CannotReach, Refused
 from accgate.github.proposal import Options, commit_message, propose
 from accgate.github.runner import Job
-
 from tests.github.asking import job, outputs, replies
 from tests.github.recorded import NAMES, REASON, recorded_stores
 from tests.github.server import SECONDARY, GitHub
@@ -80,7 +79,8 @@ class World:
     def edit(self, old: str, new: str, name: str = "sums.toml") -> None:
         """Change a file of the artifact."""
         path = self.out / "m" / name
-        assert old in (text := path.read_text())
+        text = path.read_text()
+        assert old in text
         path.write_text(text.replace(old, new, 1))
 
     def tip(self, branch: str) -> dict:
@@ -88,9 +88,7 @@ class World:
         return self.hub.store.commits[self.hub.store.refs[f"refs/heads/{branch}"]]
 
     def files(self, ref: str) -> dict[str, bytes]:
-        store = self.hub.store
-        tree = store.trees[store.commits[store.resolve(ref)]["tree"]["sha"]]
-        return {path: store.blobs[blob] for path, (_, blob) in tree.items()}
+        return self.hub.store.contents(ref)
 
     @property
     def branch(self) -> str:
@@ -210,11 +208,11 @@ class TestTwice:
         world.propose()
         assert len(world.proposals) == 1
 
-
     @pytest.mark.parametrize("other", [{}, {"head_repository": "octo/other"}])
     def test_a_pull_request_into_another_branch_or_of_another_repository_is_not_it(self, world, other):
         foreign = world.hub.store.add_pull(90, branch=world.branch, **other)
         assert world.propose()["url"] not in ("", foreign["html_url"])
+
 
 class TestCommit:
     @pytest.mark.parametrize("branch", ["change", "ann/fix#1"])
@@ -236,7 +234,6 @@ class TestCommit:
         changes = [asked for asked in world.hub.asked if asked.method == "PATCH" and "git" in asked.path]
         assert all(asked.body["force"] is False for asked in changes)
 
-
     def test_a_second_time_finds_the_first_s_under_a_later_commit_too(self, world):
         world.propose(how="commit")
         before = len(world.writes)
@@ -244,6 +241,7 @@ class TestCommit:
             world.move(push())
             assert world.again(how="commit")["url"]
             assert len(world.writes) == before
+
     def test_a_later_commit_of_somebody_s_is_not_taken_for_it(self, world):
         world.move(world.push({"README.md": b"x"}))
         with pytest.raises(Refused, match="has moved"):
@@ -353,12 +351,12 @@ class TestFaults:
         assert len(world.proposals) == 1
         assert world.files(world.branch) == world.files("change") | bytes_of(world.out)
 
-
     def test_what_never_works_is_said(self, world):
         world.hub.fail(Fault(502), method="POST", path="git/blobs", times=99)
         with pytest.raises(CannotReach, match="blobs"):
             world.propose()
         assert world.proposals == []
+
 
 class TestCommandLine:
     @pytest.fixture

@@ -165,8 +165,8 @@ class TestAccept:
     @pytest.mark.parametrize(
         "move",
         [
-            lambda hub, at: hub.store.push(7, NEW) or look(hub, head_sha=NEW),
-            lambda hub, at: hub.store.push(7, HEAD, force=True),  # back to a commit that was seen before
+            lambda hub, _: hub.store.push(7, NEW) or look(hub, head_sha=NEW),
+            lambda hub, _: hub.store.push(7, HEAD, force=True),  # back to a commit that was seen before
             lambda hub, at: hub.store.add_event(7, "head_ref_force_pushed", "ann", now=at),  # in the very second
         ],
     )

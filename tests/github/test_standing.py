@@ -43,7 +43,8 @@ def write(hub: GitHub, conclusion: Any, *, name: str = NAME, part: str = "", **f
 
 
 @pytest.mark.parametrize(
-    ("conclusion", "code"), [("success", 0), ("neutral", 0), ("failure", 4), ("cancelled", 4), ("skipped", 4), (None, 4)]
+    ("conclusion", "code"),
+    [("success", 0), ("neutral", 0), ("failure", 4), ("cancelled", 4), ("skipped", 4), (None, 4)],
 )
 def test_it_ends_as_the_check_did(hub: GitHub, job: Job, conclusion: Any, code: int) -> None:
     write(hub, conclusion)

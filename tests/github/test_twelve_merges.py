@@ -52,18 +52,17 @@ class Repository:
         shutil.copytree(source.store, target.store)
 
 
+@pytest.mark.slow
 def test_twelve_merges_are_green_until_their_decline_shows_and_after_it_was_accepted(
     hub: GitHub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     gate = Gate(hub, tmp_path, monkeypatch, n=N)
     repository = Repository(gate)
     for number in range(1, SEEN):
-        gate.head.answer(right_but(WRONG[number - 1], N))
-        if number in (2, 6, SEEN - 1):  # what an earlier one would see, a later one would see still
-            assert repository.open(number, WRONG[number - 1]) == 0
-            assert gate.check_run["conclusion"] == "success"
-            assert "### ✓ Passed: sums " in repository.comment(number)
-            assert "since the anchor" not in repository.comment(number).lower()
+        assert repository.open(number, WRONG[number - 1]) == 0
+        assert gate.check_run["conclusion"] == "success"
+        assert "### ✓ Passed: sums " in repository.comment(number)
+        assert "since the anchor" not in repository.comment(number).lower()
         repository.merge(number)
     assert f"over {number} runs: no slow decline: the mean is not lower by more than chance explains (−3.0" in (
         repository.comment(number)

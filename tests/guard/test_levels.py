@@ -91,11 +91,7 @@ class Pair:
         shutil.copytree(self.base, self.head)
 
     def edit(self, *edits: Edit, base: bool = False) -> None:
-        for name, old, new in edits:
-            path = (self.base if base else self.head) / name
-            text = path.read_text()
-            assert text.count(old) >= 1, old
-            path.write_text(text.replace(old, new, 1))
+        move(*edits)(self.base if base else self.head)
 
     def listed(self) -> dict[str, str]:
         return effects(changed_rules(load_config(self.base / A), load_config(self.head / A)))
@@ -274,7 +270,7 @@ HEALTHY: dict[str, Callable[[Path], None]] = {
     ),
     "defaults written out": move(
         own("repeats = 1\ncertify = false\nallowed_drop = 0.0\ntest = 'auto'\nmode = 'chat'\nmax_unread = 0.2"),
-        (A, 'correction = "holm"', 'correction = "holm"\nseed = 0\noverall = true\nmax_failed = 0.01'),
+        (A, "[models.m]", "overall = true\nmax_failed = 0.01\non_inconclusive = 'fail'\nseed = 0\n[models.m]"),
     ),
     "a default removed": move((A, 'correction = "holm"\n', "")),
     "the judge renamed": move((A, "[judges.strict]", "[judges.exact]"), (A, '"strict"', '"exact"')),

@@ -207,20 +207,6 @@ def test_what_a_judge_uses_never_leads_into_the_pull_requests_files(pair: Trees,
         pair.changes()
 
 
-@pytest.mark.parametrize("linked", ["rows.jsonl", "mine.py"])
-def test_a_rule_of_the_base_that_leads_into_the_pull_requests_files_is_refused(pair: Trees, linked: str) -> None:
-    for project in both(pair):
-        define(project, metric="mine.py:score")
-        (project.folder / "mine.py").write_text("def score(answer, target):\n    return 0.0\n")
-        write_lines(project.folder / "rows.jsonl", questions(20))
-        project.tasks["sums"] |= {"dataset": "rows.jsonl", "reference": 80.0, "reference_num_samples": 20}
-        project.write()
-    (pair.base.folder / linked).unlink()
-    (pair.base.folder / linked).symlink_to(pair.head.folder / linked)
-    with pytest.raises(BadInput, match="a link to an absolute path"):
-        rule_sets_of(load_config(pair.head.config), pair.base.config, Selection())
-
-
 def test_task_files_that_lm_eval_includes_are_rules(pair: Trees) -> None:
     for project in both(pair):
         (project.folder / "own").mkdir()

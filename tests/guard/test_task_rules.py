@@ -100,7 +100,6 @@ def test_a_first_limit_takes_its_share_of_alpha_from_the_check(pair: Trees, key:
     assert effects(pair.back()) == {f"tasks.sums.{key}": "loosening"}
 
 
-
 def test_what_holds_anyway_may_be_written_into_the_task(pair: Trees) -> None:
     define(pair.base, pair.head, sigma=50.0)
     set_keys(pair.head, alpha=0.05, beta=0.2, mode="chat", repeats=1, tags=[], sigma=50.0)
@@ -194,20 +193,6 @@ def test_more_samples_fewer_unread_replies_and_a_smaller_theta_by_default_are_st
     define(pair.base, **stricter)
     define(pair.head, **looser)
     one_way(pair, f"tasks.sums: {part}")
-
-
-def test_what_a_definition_says_of_itself_is_no_rule(pair: Trees) -> None:
-    write_task(pair.head.folder, rows=questions(20), description="Sums", source="a paper", mode="chat", max_tokens=256)
-    assert pair.changes() == pair.back() == ()
-
-
-def test_a_definition_and_its_dataset_may_move(pair: Trees) -> None:
-    folder = pair.head.folder / "tasks"
-    folder.mkdir()
-    write_task(folder, "adding", questions(20))
-    (pair.head.folder / "sums.jsonl").unlink()
-    set_keys(pair.head, file="tasks/adding.toml")
-    assert pair.changes() == pair.back() == ()
 
 
 def test_another_dataset_under_the_same_name_is_told_by_its_digest(pair: Trees) -> None:
