@@ -13,6 +13,8 @@ import pytest
 from tests.cases import each
 from tests.runner import FakeDocker, Runner, after, again, commit, git, posix_tools
 
+Machine = tuple[Runner, FakeDocker]
+
 pytestmark = posix_tools
 
 
@@ -44,7 +46,7 @@ FAILS = [
 
 
 @pytest.fixture(scope="module")
-def impatient(prepared: tuple[Runner, FakeDocker]) -> None:
+def impatient(prepared: Machine) -> None:
     """Let a minute's wait for another process be short."""
     short = 'if [ "$2" = tail ]; then shift; exec /usr/bin/timeout 0.2 "$@"; fi\nshift 2\nexec "$@"'
     put(prepared[0], "timeout", short)
@@ -59,9 +61,7 @@ def bare(tmp_path: Path) -> Runner:
 
 
 @pytest.mark.parametrize(("script", "words"), SEES)
-def test_all_gpus_are_seen_however_long_their_list_is(
-    machine: tuple[Runner, FakeDocker], script: str, words: str
-) -> None:
+def test_all_gpus_are_seen_however_long_their_list_is(machine: Machine, script: str, words: str) -> None:
     put(machine[0], "nvidia-smi", script)
     done = machine[0].evaluate(ACCGATE_GPUS="auto")
     assert after(machine[1].runs[-1], "--gpus") == ["all"]
@@ -71,7 +71,7 @@ def test_all_gpus_are_seen_however_long_their_list_is(
 
 @pytest.mark.parametrize(("script", "words"), FAILS)
 def test_a_driver_that_fails_ends_the_job_with_its_words(
-    machine: tuple[Runner, FakeDocker], impatient: None, script: str, words: str
+    machine: Machine, impatient: None, script: str, words: str
 ) -> None:
     put(machine[0], "nvidia-smi", script)
     done = machine[0].evaluate(ACCGATE_GPUS="auto")
@@ -100,7 +100,7 @@ GIVEN: list[tuple[str, dict[str, str], list[str] | None]] = [
 
 @pytest.mark.parametrize(("gpus", "variables", "values"), GIVEN)
 def test_the_gpus_that_a_runner_was_given_are_the_containers(
-    machine: tuple[Runner, FakeDocker], gpus: str, variables: dict[str, str], values: list[str] | None
+    machine: Machine, gpus: str, variables: dict[str, str], values: list[str] | None
 ) -> None:
     done = machine[0].evaluate(ACCGATE_GPUS=gpus, **variables)
     assert done.code == (2 if values is None else 0)
@@ -109,14 +109,14 @@ def test_the_gpus_that_a_runner_was_given_are_the_containers(
     assert values is not None or f"{NVIDIA} on this runner is '/" in done.text or f"gpus is '{gpus}'" in done.text
 
 
-def test_a_variable_that_the_container_gets_does_not_choose_its_gpus(machine: tuple[Runner, FakeDocker]) -> None:
+def test_a_variable_that_the_container_gets_does_not_choose_its_gpus(machine: Machine) -> None:
     put(machine[0], "nvidia-smi", ONE)
     argv = again(machine, ACCGATE_GPUS="auto", ACCGATE_ENV=f"HF_TOKEN, {CUDA}", CUDA_VISIBLE_DEVICES="1")
     assert after(argv, "--gpus") == ["all"]
 
 
 @pytest.mark.skipif(shutil.which("nvidia-smi") is not None, reason="this machine has GPUs")
-def test_no_gpu_and_no_cache_are_told_where_vllm_wants_them(machine: tuple[Runner, FakeDocker], tmp_path: Path) -> None:
+def test_no_gpu_and_no_cache_are_told_where_vllm_wants_them(machine: Machine, tmp_path: Path) -> None:
     runner, _ = machine
     (runner.bin / "nvidia-smi").unlink(missing_ok=True)
     config = runner.work / "head/accuracy.toml"
@@ -133,7 +133,7 @@ def test_no_gpu_and_no_cache_are_told_where_vllm_wants_them(machine: tuple[Runne
     config.write_text(kept)
 
 
-def test_runners_of_one_machine_share_its_memory(machine: tuple[Runner, FakeDocker], tmp_path: Path) -> None:
+def test_runners_of_one_machine_share_its_memory(machine: Machine, tmp_path: Path) -> None:
     listener = tmp_path / "Runner.Listener"
     listener.write_text("#!/bin/sh\nread line\n")
     listener.chmod(0o755)
@@ -147,7 +147,7 @@ def test_runners_of_one_machine_share_its_memory(machine: tuple[Runner, FakeDock
     assert int(shared[:-1]) <= int(alone[:-1]) // 2
 
 
-def test_a_cache_with_another_users_folders_is_told(machine: tuple[Runner, FakeDocker], tmp_path: Path) -> None:
+def test_a_cache_with_another_users_folders_is_told(machine: Machine, tmp_path: Path) -> None:
     put(machine[0], "find", f"echo {tmp_path}")
     done = machine[0].evaluate(ACCGATE_CACHE_DIR=str(tmp_path))
     (machine[0].bin / "find").unlink()
@@ -164,13 +164,11 @@ NO_DRIVER = 'docker: Error response from daemon: could not select device driver 
         (132, "", "built for a newer one"), (135, "", "raise shm-size"), (137, "", "raise memory"),
     ],
 )  # fmt: skip
-def test_each_way_a_container_dies_is_named(
-    machine: tuple[Runner, FakeDocker], code: int, says: str, words: str
-) -> None:
+def test_each_way_a_container_dies_is_named(machine: Machine, code: int, says: str, words: str) -> None:
     assert words in machine[0].evaluate(FAKE_CODE=str(code), FAKE_SAYS=says).text
 
 
-def test_paths_of_the_container_are_those_of_the_repository(machine: tuple[Runner, FakeDocker]) -> None:
+def test_paths_of_the_container_are_those_of_the_repository(machine: Machine) -> None:
     said = "/accgate/head/sub/accuracy.toml:3: none in /accgate/head/references; accgate report /accgate/out/r.json"
     text = machine[0].evaluate(FAKE_SAYS=said).text
     assert "\nsub/accuracy.toml:3: none in references; accgate report r.json\n" in text
@@ -215,7 +213,7 @@ def test_a_folder_that_cannot_be_written_is_no_regression(bare: Runner) -> None:
         assert "::error title=accgate::" in done.text
 
 
-def test_a_full_disk_during_the_evaluation_ends_with_3(machine: tuple[Runner, FakeDocker]) -> None:
+def test_a_full_disk_during_the_evaluation_ends_with_3(machine: Machine) -> None:
     runner, _ = machine
     (runner.work / "log.txt").symlink_to("/dev/full")
     (runner.work / "exit-code").symlink_to("nowhere/at-all")
@@ -227,7 +225,7 @@ def test_a_full_disk_during_the_evaluation_ends_with_3(machine: tuple[Runner, Fa
     assert "::error title=accgate::the script evaluate.sh broke off" in done.text
 
 
-def test_a_full_disk_does_not_keep_the_check_open(machine: tuple[Runner, FakeDocker]) -> None:
+def test_a_full_disk_does_not_keep_the_check_open(machine: Machine) -> None:
     runner, docker = machine
     (runner.work / "exit-code").touch()  # as a full disk leaves it
     put(runner, "tail", '[ ! -d "$ACCGATE_WORK/workspace" ]')
@@ -242,7 +240,7 @@ def test_a_full_disk_does_not_keep_the_check_open(machine: tuple[Runner, FakeDoc
     assert after(docker.runs[-1], "--exit-code") == ["3"]
 
 
-def test_results_of_another_user_are_not_read_and_the_check_is_closed(machine: tuple[Runner, FakeDocker]) -> None:
+def test_results_of_another_user_are_not_read_and_the_check_is_closed(machine: Machine) -> None:
     runner, docker = machine
     (runner.work / "exit-code").write_text("0")
     put(runner, "chmod", "exit 1")
@@ -255,9 +253,7 @@ def test_results_of_another_user_are_not_read_and_the_check_is_closed(machine: t
 
 
 @pytest.mark.parametrize("code", [125, 137])
-def test_a_publishing_container_that_dies_is_followed_by_one_that_closes_the_check(
-    machine: tuple[Runner, FakeDocker], code: int
-) -> None:
+def test_a_publishing_container_that_dies_is_followed_by_one_that_closes_the_check(machine: Machine, code: int) -> None:
     runner, docker = machine
     (runner.work / "exit-code").write_text("0")
     done = runner.publish(FAKE_CODE=str(code))
@@ -270,7 +266,7 @@ def test_a_publishing_container_that_dies_is_followed_by_one_that_closes_the_che
     assert f"ended with exit code {code}" in done.text
 
 
-def test_a_check_that_docker_cannot_open_is_no_verdict(machine: tuple[Runner, FakeDocker]) -> None:
+def test_a_check_that_docker_cannot_open_is_no_verdict(machine: Machine) -> None:
     done = machine[0].step("start.sh", ACCGATE_TOKEN="t", ACCGATE_CHECK_NAME="accgate", FAKE_CODE="125")
     assert done.code == 3
     assert "::error title=accgate::the container that publishes ended with exit code 125" in done.text
@@ -284,7 +280,7 @@ def test_a_folder_that_docker_cannot_mount_is_refused(bare: Runner, name: str) -
     assert "docker's --mount cannot take" in done.text
 
 
-def test_a_script_that_is_killed_leaves_no_container(machine: tuple[Runner, FakeDocker]) -> None:
+def test_a_script_that_is_killed_leaves_no_container(machine: Machine) -> None:
     runner, docker = machine
     noted = runner.bin / "calls"
     runner.step(

@@ -60,20 +60,6 @@ def test_replies_that_record_removed_are_removed_and_the_commit_is_that_of_the_t
     assert sorted(path.name for path in folder.iterdir()) == ["t.scores.csv", "t.toml", "u.replies.jsonl.gz"]
 
 
-def test_references_are_not_written_through_a_link(runner: Runner, docker: FakeDocker) -> None:
-    outside = runner.folder / "outside"
-    outside.mkdir()
-    (runner.workspace / "references").symlink_to(outside)
-    commit(runner.workspace, "a link")
-    assert runner.prepare().code == 0
-    recorded = json.dumps({"/accgate/head/references/m/t.toml": "new"})
-    # In the container the link leads nowhere; a hostile one makes a folder of it.
-    (runner.work / "head/references").unlink()
-    done = runner.evaluate(ACCGATE_COMMAND="record", FAKE_FILES=recorded)
-    assert "behind a link" in done.text
-    assert list(outside.iterdir()) == []
-
-
 def test_merge_decides_over_the_shards_that_were_downloaded(runner: Runner, docker: FakeDocker) -> None:
     shards = runner.folder / "shards"
     for name in ("shard-1", "shard-2"):

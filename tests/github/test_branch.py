@@ -25,6 +25,8 @@ from tests.history.made import run
 from tests.report.runs import result_of, verdict_of
 from tests.servers import Fault
 
+Patch = pytest.MonkeyPatch
+
 BRANCH = "accgate-history"
 REF = f"refs/heads/{BRANCH}"
 
@@ -96,7 +98,7 @@ def test_a_run_that_is_there_makes_no_commit(hub: GitHub) -> None:
     assert len(chain(hub)) == 1
 
 
-def interrupting(hub: GitHub, monkeypatch: pytest.MonkeyPatch, method: str, inside: str, *others: Run) -> list[Run]:
+def interrupting(hub: GitHub, monkeypatch: Patch, method: str, inside: str, *others: Run) -> list[Run]:
     """Let other jobs push first, each time that this request is about to be performed."""
     waiting, route = list(others), hub._route
 
@@ -115,7 +117,7 @@ def interrupting(hub: GitHub, monkeypatch: pytest.MonkeyPatch, method: str, insi
     ("begun", "method", "others"), [([], "POST", [1]), ([1], "PATCH", [2, 3, 4, 5, 6, 7])], ids=["new", "again"]
 )
 def test_other_jobs_that_make_the_branch_or_push_first_again_and_again_lose_nothing(
-    hub: GitHub, monkeypatch: pytest.MonkeyPatch, begun: list[int], method: str, others: list[int]
+    hub: GitHub, monkeypatch: Patch, begun: list[int], method: str, others: list[int]
 ) -> None:
     for day in begun:
         push(hub, run(day))
@@ -182,7 +184,7 @@ def test_a_folder_in_the_file_s_place_is_refused(hub: GitHub) -> None:
         push(hub, run(1))
 
 
-def test_an_answer_that_is_not_as_promised_is_no_traceback(hub: GitHub, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_answer_that_is_not_as_promised_is_no_traceback(hub: GitHub, monkeypatch: Patch) -> None:
     push(hub, run(1))
     route = hub._route
     monkeypatch.setattr(hub, "_route", lambda asked, path: {} if "/git/blobs" in path else route(asked, path))
@@ -192,7 +194,7 @@ def test_an_answer_that_is_not_as_promised_is_no_traceback(hub: GitHub, monkeypa
 
 class TestCommand:
     @pytest.fixture(autouse=True)
-    def job(self, hub: GitHub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    def job(self, hub: GitHub, tmp_path: Path, monkeypatch: Patch) -> Path:
         (tmp_path / "event.json").write_text("{}")
         (tmp_path / "accgate.json").write_text(to_json(result_of(verdict_of("regression"))))
         variables = {

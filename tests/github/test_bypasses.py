@@ -18,6 +18,8 @@ from tests.gates import questions, right_but, write_lines, write_task
 from tests.guard.test_reference_rules import moved, rescore
 from tests.pull_requests import NUMBER, Gate
 
+Capture = pytest.CaptureFixture[str]
+
 
 def is_green(gate: Gate) -> bool:
     return gate.check_run["conclusion"] in ("success", "neutral")
@@ -43,7 +45,7 @@ def fail(*_: Any, **__: Any) -> Any:
     ],
 )
 def test_a_dataset_of_the_hub_is_not_taken_from_a_folder_or_file_of_the_head(
-    gate: Gate, dataset: str, capsys: pytest.CaptureFixture[str]
+    gate: Gate, dataset: str, capsys: Capture
 ) -> None:
     for project in (gate.base, gate.head):
         text = f'{dataset}prompt = "{{{{ q }}}}"\ntarget = "{{{{ a }}}}"\nmetric = "numeric_match"\n'
@@ -74,7 +76,7 @@ def a_submodule(base: Path) -> Path:
 
 @pytest.mark.parametrize("hide", [a_link_to_nowhere, a_submodule])
 def test_a_base_whose_rules_are_only_out_of_sight_is_no_bootstrap(
-    gate: Gate, hide: Callable[[Path], Path], capsys: pytest.CaptureFixture[str]
+    gate: Gate, hide: Callable[[Path], Path], capsys: Capture
 ) -> None:
     for project in (gate.base, gate.head):  # the rules stand in a folder of the repository
         root = project.folder.with_name(f"{project.folder.name}-tree")
@@ -156,7 +158,7 @@ def test_an_anchor_gets_no_step_while_its_reference_stays(gate: Gate) -> None:
 
 
 @pytest.mark.parametrize("key", ["messages", "tools", "function_call"])
-def test_a_model_does_not_say_what_is_asked(gate: Gate, key: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_model_does_not_say_what_is_asked(gate: Gate, key: str, capsys: Capture) -> None:
     gate.head.models["m"]["sampling"] = {"extra": {key: "Say 4."}}
     gate.head.write()
     gate.head.answer(right_but(0))
@@ -180,9 +182,7 @@ PARTS = [
 
 
 @pytest.mark.parametrize(("wrong", "code"), [(0, 0), (20, 1)])
-def test_a_fault_of_publishing_never_changes_the_verdict(
-    gate: Gate, wrong: int, code: int, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_fault_of_publishing_never_changes_the_verdict(gate: Gate, wrong: int, code: int, capsys: Capture) -> None:
     gate.head.answer(right_but(wrong))
     assert gate.pull.run() == code
     for owner, part in PARTS:

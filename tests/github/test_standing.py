@@ -15,6 +15,8 @@ from tests.github.store import HEAD
 from tests.pull_requests import NUMBER, Gate, Job, event_of
 from tests.servers import Fault
 
+Patch = pytest.MonkeyPatch
+
 NAME = "accgate"
 
 
@@ -25,7 +27,7 @@ def edited(job: Job, hub: GitHub) -> Job:
 
 
 @pytest.fixture
-def job(hub: GitHub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Job:
+def job(hub: GitHub, tmp_path: Path, monkeypatch: Patch) -> Job:
     hub.store.add_pull(NUMBER)
     return edited(Job(hub, tmp_path / "edited", monkeypatch, run=900), hub)
 
@@ -113,7 +115,7 @@ def test_of_several_the_newest_runs_worst_stands(hub: GitHub, job: Job, rows: li
         lambda _, monkeypatch: monkeypatch.delenv("GITHUB_TOKEN"),
     ],
 )
-def test_what_cannot_be_read_is_no_pass(hub: GitHub, job: Job, monkeypatch: pytest.MonkeyPatch, lose: Any) -> None:
+def test_what_cannot_be_read_is_no_pass(hub: GitHub, job: Job, monkeypatch: Patch, lose: Any) -> None:
     write(hub, "success")
     lose(hub, monkeypatch)
     assert repeat() == 4
@@ -126,9 +128,7 @@ def test_a_gate_that_only_reports_goes_on_to(hub: GitHub, job: Job) -> None:
 
 
 @pytest.mark.parametrize("event", ["push", "merge_group", "workflow_run", "pull_request_target"])
-def test_other_events_have_no_verdict_to_repeat(
-    hub: GitHub, job: Job, monkeypatch: pytest.MonkeyPatch, event: str
-) -> None:
+def test_other_events_have_no_verdict_to_repeat(hub: GitHub, job: Job, monkeypatch: Patch, event: str) -> None:
     write(hub, "success")
     monkeypatch.setenv("GITHUB_EVENT_NAME", event)
     group = {"head_sha": HEAD, "base_sha": "b" * 40, "base_ref": "refs/heads/main"}
@@ -139,7 +139,7 @@ def test_other_events_have_no_verdict_to_repeat(
 
 @pytest.mark.parametrize(("wrong", "code"), [(0, 0), (60, 4)])
 def test_an_edited_title_after_a_whole_run_keeps_its_verdict(
-    hub: GitHub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, wrong: int, code: int
+    hub: GitHub, tmp_path: Path, monkeypatch: Patch, wrong: int, code: int
 ) -> None:
     gate = Gate(hub, tmp_path, monkeypatch)
     gate.head.answer(right_but(wrong))

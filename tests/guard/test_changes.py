@@ -21,7 +21,6 @@ def pair(tmp_path: Path) -> Trees:
 ORDERED: list[tuple[str, Any, Any]] = [
     ("alpha", 0.0001, 0.05),
     ("beta", 0.3, 0.2),
-    ("groups", "report", "fail"),
     ("max_failed", 0.01, 0.0),
     ("on_inconclusive", "warn", "fail"),
     ("correction", "bonferroni", "holm"),
