@@ -30,7 +30,7 @@ def cost_of(checks: tuple[Check, ...]) -> str:
 
 @pytest.fixture(scope="module")
 def planned(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[Config, tuple[Check, ...]]]:
-    """Each file by its name, as config and checks; no dataset of the hub can be had: the sizes are the tasks'."""
+    """Plan each file without any dataset of the hub. The sizes are those that the tasks name."""
 
     def cannot(name: str, *_: object) -> None:
         raise CannotEvaluate(f"dataset {name}: away")

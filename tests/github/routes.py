@@ -37,7 +37,7 @@ def not_found() -> Refusal:
 
 
 def held(rows: dict[Any, Any], key: Any) -> Any:
-    """What stands under a key; nothing is not found."""
+    """Return what stands under a key, or refuse with 404."""
     if key not in rows:
         raise not_found()
     return rows[key]

@@ -29,7 +29,7 @@ def number_of(text: str) -> int:
 
 
 def thing(kind: str, id_: int, url: str, html: str) -> Row:
-    """What every object has: its ids, and its addresses for programs and for people."""
+    """Return what every object has, its ids and its addresses."""
     return {"id": id_, "node_id": f"{kind}_{id_}", "url": url, "html_url": html}
 
 

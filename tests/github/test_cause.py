@@ -37,7 +37,7 @@ class Red:
         self.cause = self.out / "cause.json"
 
     def publish(self, *args: str, code: int = 1) -> str:
-        """The comment; the verdict stands, whatever the file says."""
+        """Publish, and return the comment. The verdict stands, whatever the file says."""
         trees = ("--head", str(self.pull.head.folder), "--base", str(self.pull.base.folder))
         assert self.job.publish(self.out / "accgate.json", *trees, "--exit-code", str(code), *args) == code
         assert self.job.outputs["verdict"] == ("regression" if code else "pass")

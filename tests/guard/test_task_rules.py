@@ -30,7 +30,7 @@ def define(*trees: Any, **keys: Any) -> None:
 
 
 def one_way(pair: Trees, rule: str) -> None:
-    """The head's change is listed as a loosening, and its way back as a tightening."""
+    """Check that the head's change loosens a rule, and that its undoing tightens it."""
     assert effects(pair.changes()) == {rule: "loosening"}
     assert effects(pair.back()) == {rule: "tightening"}
 

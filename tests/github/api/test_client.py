@@ -31,7 +31,7 @@ def bodies(client: Client) -> list[str]:
 
 
 def fill(hub: GitHub, count: int) -> list[str]:
-    """Write so many comments; their texts."""
+    """Write so many comments, and return their texts."""
     for number in range(count):
         hub.store.add_comment(7, "rita", str(number))
     return [str(number) for number in range(count)]
