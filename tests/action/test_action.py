@@ -8,6 +8,7 @@ import re
 import shutil
 import subprocess
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -78,10 +79,12 @@ def test_every_input_is_used_and_none_that_is_not_declared(action: dict[str, Any
 
 
 @pytest.mark.parametrize("action", ACTIONS.values(), ids=list(ACTIONS))
-def test_inputs_reach_the_shell_through_the_environment_alone(action: dict[str, Any]) -> None:
+def test_inputs_reach_the_shell_through_the_environment_alone_and_the_token_few_steps(action: dict[str, Any]) -> None:
     for step in steps(action):
         assert "${{" not in step["run"]
         assert step["shell"] == "bash"
+        has_token = "token" in json.dumps(step["env"]).lower()
+        assert has_token == (script_of(step) in {"prepare.sh", "start.sh", "publish.sh"})
 
 
 def script_of(step: dict[str, Any]) -> str | None:
@@ -102,13 +105,6 @@ def test_scripts_read_the_variables_that_their_step_sets_and_no_others(action: d
         given_on = set(re.findall(r"--env \"(ACCGATE_[A-Z_]+)=", text))  # to the container, by the script itself
         defaulted = given_on | set(re.findall(r"\$\{(ACCGATE_[A-Z_]+):[-=]", text))
         assert read - defaulted <= set(step["env"]) | {"ACCGATE_SHA"}, name
-
-
-def test_only_steps_that_publish_or_fetch_get_the_token() -> None:
-    for action in ACTIONS.values():
-        for step in steps(action):
-            has_token = "token" in json.dumps(step["env"]).lower()
-            assert has_token == (script_of(step) in {"prepare.sh", "start.sh", "publish.sh"})
 
 
 def test_version_image_and_changelog_are_in_step() -> None:
@@ -133,22 +129,24 @@ def test_version_image_and_changelog_are_in_step() -> None:
     assert (ROOT / "Dockerfile").read_text().count(f"ARG VERSION={__version__}\n") == 2
 
 
+def script(name: str, *arguments: str, tree: Path = ROOT) -> subprocess.CompletedProcess[str]:
+    """Run a program of .ci on a tree."""
+    variables = os.environ | {"ACCGATE_TREE": str(tree)}
+    command = [str(ROOT / ".ci" / name), *arguments]
+    return subprocess.run(command, env=variables, capture_output=True, text=True, check=False)
+
+
 @posix_tools
 def test_a_release_names_the_images_by_digest_in_action_and_changelog(tmp_path: Path) -> None:
     for name in ("action.yml", "report/action.yml", "pyproject.toml", "CHANGELOG.md", "accgate/_version.py"):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         shutil.copy(ROOT / name, tmp_path / name)
     digests = [f"sha256:{digit * 64}" for digit in "abc"]
-
-    def release(*arguments: str) -> subprocess.CompletedProcess[str]:
-        variables = os.environ | {"ACCGATE_TREE": str(tmp_path)}
-        command = [str(ROOT / ".ci/release"), *arguments]
-        return subprocess.run(command, env=variables, capture_output=True, text=True, check=False)
-
+    images = [f"{target}={digest}" for target, digest in zip(("publish", "cpu", "gpu"), digests, strict=True)]
+    release = partial(script, "release", tree=tmp_path)
     changelog = tmp_path / "CHANGELOG.md"
     unreleased = changelog.read_text()
     changelog.write_text(unreleased.replace("## [Unreleased]", f"## [{__version__}] - 2026-12-01\n\n- News."))
-    images = [f"{target}={digest}" for target, digest in zip(("publish", "cpu", "gpu"), digests, strict=True)]
     assert "pyproject.toml does not have" in release("pin", "9.9.9", *images).stderr
     for unclear in ("publish=latest", digests[0]):
         assert "is no digest" in release("pin", __version__, unclear, images[1]).stderr
@@ -158,10 +156,7 @@ def test_a_release_names_the_images_by_digest_in_action_and_changelog(tmp_path: 
     assert gpu == f"ghcr.io/{REPOSITORY}:{__version__}-gpu@{digests[2]}"
     assert thin == f"ghcr.io/{REPOSITORY}:{__version__}-publish@{digests[0]}"
     notes = release("notes", __version__).stdout
-    assert gpu in notes
-    assert thin in notes
-    assert f"{__version__}-cpu@{digests[1]}`" in notes
-    assert "- News." in notes
+    assert all(words in notes for words in (gpu, thin, f"{__version__}-cpu@{digests[1]}`", "- News."))
     changelog.write_text(unreleased.replace(f"## [{__version__}]", "## [0.0.0]"))
     assert "CHANGELOG.md has no heading" in release("pin", __version__, *digests).stderr
     assert [release("major", version).stdout for version in ("0.1.0", "1.4.0", "2.0.0")] == ["v1\n", "v1\n", "v2\n"]
@@ -220,20 +215,21 @@ def tool(name: str) -> str:
     return found or pytest.skip(f"needs {name}, which `make lint` installs")
 
 
+def check_with(name: str, *arguments: str | Path) -> None:
+    """Run a linter, which must have nothing to say."""
+    command = [tool(name), *map(str, arguments)]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
 @pytest.mark.parametrize("schema", ["actions", "workflows"])
 def test_files_have_the_shape_that_github_reads(schema: str, tmp_path: Path) -> None:
     (tmp_path / "starter.yml").write_text(workflow_text("gates/accuracy.toml"))
-    files = {
-        "actions": [ROOT / "action.yml", ROOT / "report/action.yml"],
-        "workflows": [*WORKFLOWS, tmp_path / "starter.yml"],
-    }
-    command = [tool("check-jsonschema"), "--builtin-schema", f"vendor.github-{schema}", *map(str, files[schema])]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout
+    actions, workflows = [ROOT / "action.yml", ROOT / "report/action.yml"], [*WORKFLOWS, tmp_path / "starter.yml"]
+    files = actions if schema == "actions" else workflows
+    check_with("check-jsonschema", "--builtin-schema", f"vendor.github-{schema}", *files)
 
 
 def test_scripts_pass_shellcheck() -> None:
-    scripts = map(str, (ROOT / "action").glob("*.sh"))
-    command = [tool("shellcheck"), "--external-sources", f"--source-path={ROOT}/action", *scripts]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout
+    scripts = (ROOT / "action").glob("*.sh")
+    check_with("shellcheck", "--external-sources", f"--source-path={ROOT}/action", *scripts)

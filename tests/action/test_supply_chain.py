@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import shutil
 import subprocess
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,7 @@ from packaging.utils import canonicalize_name
 from accgate._version import REPOSITORY, __version__
 from accgate.cli.starter.files import workflow_text
 from accgate.inputs.toml import tomllib
-from tests.action.test_action import EXAMPLES, tool
+from tests.action.test_action import EXAMPLES, check_with, script
 from tests.real.vllm_cpu import version as vllm_version
 from tests.runner import ROOT, load_yaml, posix_tools
 
@@ -67,15 +67,13 @@ def test_tokens_can_do_nothing_but_what_each_job_says() -> None:
     for name, workflow in workflows().items():
         assert workflow["permissions"] == {}, name
     for name, job, content in jobs():
-        place = f"{name}/{job}"
-        permissions = content["permissions"]
+        place, permissions = f"{name}/{job}", content["permissions"]
         assert isinstance(permissions, dict), place
         assert set(permissions.values()) <= {"read", "write"}, place
         assert "timeout-minutes" in content, place
         if "self-hosted" in content["runs-on"]:  # runs models, or what a pull request built
-            assert {scope for scope, level in permissions.items() if level == "write"} <= {"checks", "pull-requests"}, (
-                place
-            )
+            writes = {scope for scope, level in permissions.items() if level == "write"}
+            assert writes <= {"checks", "pull-requests"}, place
 
 
 def test_no_workflow_runs_the_heads_code_with_the_bases_rights() -> None:
@@ -94,18 +92,15 @@ def test_no_workflow_runs_the_heads_code_with_the_bases_rights() -> None:
 
 
 def test_no_text_that_others_write_becomes_a_command() -> None:
-    for path in [*OWN, *EXAMPLES]:
-        for job in load_yaml(path)["jobs"].values():
-            for step in job["steps"]:
-                assert "${{" not in step.get("run", ""), path
+    for name, _, job in jobs():
+        assert not [step for step in job["steps"] if "${{" in step.get("run", "")], name
 
 
 def test_zizmor_and_hadolint_have_nothing_to_say() -> None:
     files = [*OWN, *EXAMPLES, *ACTIONS, ROOT / ".github/dependabot.yml"]
-    options = ("--quiet", "--offline", "--persona=pedantic", "--config", ROOT / ".github/zizmor.yml")
-    for command in ([tool("zizmor"), *options, *files], [tool("hadolint"), ROOT / "Dockerfile"]):
-        done = subprocess.run([str(word) for word in command], cwd=ROOT, capture_output=True, text=True, check=False)
-        assert done.returncode == 0, done.stdout + done.stderr
+    config = f"--config={ROOT / '.github/zizmor.yml'}"
+    check_with("zizmor", "--quiet", "--offline", "--persona=pedantic", config, *files)
+    check_with("hadolint", ROOT / "Dockerfile")
 
 
 def test_dependabot_knows_the_actions_the_images_and_each_folder_of_python_packages() -> None:
@@ -184,9 +179,7 @@ def test_what_builds_packages_is_locked_too() -> None:
 
 def open_lines() -> str:
     """What the release's own check says of this tree."""
-    return subprocess.run(
-        [str(ROOT / ".ci/release"), "check", __version__], capture_output=True, text=True, check=False
-    ).stderr
+    return script("release", "check", __version__).stderr
 
 
 def test_nothing_comes_into_an_image_or_a_release_but_by_digest_or_hash() -> None:
@@ -282,13 +275,14 @@ def test_every_file_names_the_same_organisation() -> None:
     assert code == {ROOT / "accgate/_version.py"}
 
 
-def check_of_a_release(tree: Path, script: Callable[..., subprocess.CompletedProcess[str]], repository: str) -> None:
+def check_of_a_release(tree: Path, repository: str) -> None:
     """A renamed tree is told what RELEASING.md leaves to do, and passes once that is done."""
+    check = partial(script, "release", "check", tree=tree)
     before = {path: path.read_bytes() for path in map(tree.joinpath, CHANGED_BY_A_RELEASE)}
-    open_ = script("release", "check", __version__, repository).stderr
+    open_ = check(__version__, repository).stderr
     if "## [Unreleased]" in (tree / "CHANGELOG.md").read_text():
         assert f"CHANGELOG.md has no heading '## [{__version__}] - DATE'" in open_
-    elsewhere = script("release", "check", "9.9.9", "acme/accgate").stderr
+    elsewhere = check("9.9.9", "acme/accgate").stderr
     for words in ("run .ci/organisation acme", "_version.py does not have", "is not 9.9.9"):
         assert words in elsewhere, words
     for path in before:
@@ -298,12 +292,12 @@ def check_of_a_release(tree: Path, script: Callable[..., subprocess.CompletedPro
     dockerfile = tree / "Dockerfile"
     pin = r"\1@sha256:" + "0" * 64
     dockerfile.write_text(re.sub(r"(?m)^(ARG \w+_IMAGE=[^@\n]+)$", pin, dockerfile.read_text()))
-    done = script("release", "check", __version__, repository)
+    done = check(__version__, repository)
     assert (done.returncode, done.stderr) == (0, "")
     owners = tree / ".github/CODEOWNERS"
     team = owners.read_text()
     owners.write_text(team.replace(f"@{repository}-maintainers", "@acme/others"))
-    assert "@acme/others, which is no team of" in script("release", "check", __version__, repository).stderr
+    assert "@acme/others, which is no team of" in check(__version__, repository).stderr
     owners.write_text(team)
     for path, content in before.items():
         path.write_bytes(content)
@@ -323,13 +317,8 @@ def test_one_command_changes_the_organisation_everywhere(tmp_path: Path) -> None
         copy.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(path, copy)
 
-    def script(*command: str) -> subprocess.CompletedProcess[str]:
-        variables = os.environ | {"ACCGATE_TREE": str(tmp_path)}
-        words = [str(ROOT / ".ci" / command[0]), *command[1:]]
-        return subprocess.run(words, env=variables, capture_output=True, text=True, check=False)
-
     def change(name: str) -> int:
-        return script("organisation", name).returncode
+        return script("organisation", name, tree=tmp_path).returncode
 
     other = "another-one"
     assert change("a/b") == change("") == 2
@@ -342,7 +331,7 @@ def test_one_command_changes_the_organisation_everywhere(tmp_path: Path) -> None
     assert f'REPOSITORY = "{other}/accgate"' in (tmp_path / "accgate/_version.py").read_text()
     left = re.compile(rf"(?<![\w.@-]){organisation}(\\\\?/)accgate(?![\w.])|@{organisation}/accgate")
     assert [str(copy) for copy in copies if left.search(copy.read_text(encoding="utf-8", errors="ignore"))] == []
-    check_of_a_release(tmp_path, script, f"{other}/accgate")
+    check_of_a_release(tmp_path, f"{other}/accgate")
     assert change(organisation) == 0
     for path, copy in zip(files, copies, strict=True):
         assert copy.read_bytes() == path.read_bytes(), path

@@ -144,19 +144,21 @@ def test_models_tasks_and_tags_can_be_chosen(
 def test_unknown_models_and_tasks_are_all_named_with_a_hint(config: Config) -> None:
     with pytest.raises(BadInput) as caught:
         select(config, ("smolm2", "smollm2"), ("arithmetics", "mth", "zzz"))
-    path = config.source.path
-    assert caught.value.messages == (
-        f"{path}: no model 'smolm2'; did you mean 'smollm2'?",
-        f"{path}: no task 'arithmetics'; did you mean 'arithmetic'?",
-        f"{path}: no task 'mth'; did you mean 'math'?",
-        f"{path}: no task 'zzz'; known are arithmetic, easy, fast, math, own",
-    )
+    hints = ("'smolm2'; did you mean 'smollm2'", "'arithmetics'; did you mean 'arithmetic'",
+             "'mth'; did you mean 'math'", "'zzz'; known are arithmetic, easy, fast, math, own")  # fmt: skip
+    for message, hint in zip(caught.value.messages, hints, strict=True):
+        assert message.startswith(f"{config.source.path}: no ")
+        assert hint in message
 
 
-def test_references_are_recorded_of_models_without_a_baseline(config: Config) -> None:
+def test_references_are_recorded_of_models_without_a_baseline(config: Config, tmp_path: Path) -> None:
     kept = config.without_baselines()
     assert list(kept.models) == ["other model"]
     assert (kept.gate, kept.tasks, kept.source) == (config.gate, config.tasks, config.source)
+    path = tmp_path / "candidates.toml"
+    path.write_text(document(model='baseline = "m@bf16"'), encoding="utf-8")
+    with pytest.raises(BadInput, match="name the one to record with --models"):
+        load_config(path).without_baselines()
 
 
 def test_the_schema_takes_the_example_and_refuses_what_the_reader_refuses(config: Config) -> None:
@@ -210,7 +212,7 @@ def fuzzed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "accuracy.toml"
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=200, deadline=None)  # tests/fuzz looks longer
 @given(raw=mutated() | st.binary(max_size=60))
 def test_any_file_is_a_config_or_messages_that_start_with_its_path(fuzzed: Path, raw: bytes) -> None:
     fuzzed.write_bytes(raw)
@@ -224,10 +226,3 @@ def test_any_file_is_a_config_or_messages_that_start_with_its_path(fuzzed: Path,
     else:
         assert 0 < outcome.gate.alpha < 0.5
         assert outcome.pairs()
-
-
-def test_where_every_model_is_a_candidate_the_one_to_record_must_be_named(tmp_path: Path) -> None:
-    path = tmp_path / "accuracy.toml"
-    path.write_text(document(model='baseline = "m@bf16"'), encoding="utf-8")
-    with pytest.raises(BadInput, match="every model has a baseline or equal_to; name the one to record with --models"):
-        load_config(path).without_baselines()

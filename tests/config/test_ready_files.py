@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from accgate import load_config
+from accgate.config.config import Config
 from accgate.errors import CannotEvaluate
 from accgate.interop.trtllm import DEFAULTS
 from accgate.planning.checks import Check
@@ -27,22 +28,29 @@ def cost_of(checks: tuple[Check, ...]) -> str:
     return f"at most {answers:,} answers of {tokens:.3g} million tokens in all{stops} (`accgate plan`)."
 
 
-@pytest.fixture(autouse=True)
-def away(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No dataset of the hub can be had: the sizes are those that the tasks name."""
+@pytest.fixture(scope="module")
+def planned(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[Config, tuple[Check, ...]]]:
+    """Plan each file without any dataset of the hub. The sizes are those that the tasks name."""
 
     def cannot(name: str, *_: object) -> None:
         raise CannotEvaluate(f"dataset {name}: away")
 
-    monkeypatch.setattr(rows, "hub_rows", cannot)
+    folder, found = tmp_path_factory.mktemp("configs"), {}  # where no run has left references
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        monkeypatch.setattr(rows, "hub_rows", cannot)
+        for file in FILES:
+            (folder / file.name).write_bytes(file.read_bytes())
+            config = load_config(folder / file.name)
+            found[file.stem] = config, validate(config)
+    return found
 
 
-def test_each_is_valid_planned_and_says_what_it_is_for_and_costs(tmp_path: Path) -> None:
+def test_each_is_valid_planned_and_says_what_it_is_for_and_costs(
+    planned: dict[str, tuple[Config, tuple[Check, ...]]],
+) -> None:
     assert len(FILES) >= 7
     for file in FILES:
-        copied = tmp_path / file.name  # where no run has left references
-        copied.write_bytes(file.read_bytes())
-        checks = validate(load_config(copied))
+        _, checks = planned[file.stem]
         head = file.read_text(encoding="utf-8").partition("\n[")[0]
         assert head.startswith("#:schema ./accuracy.schema.json\n# "), file.name
         assert "\n# To change: " in head, file.name
@@ -55,10 +63,12 @@ def test_each_is_valid_planned_and_says_what_it_is_for_and_costs(tmp_path: Path)
                 assert check.theta <= check.design.theta, (file.name, check.task.name)
 
 
-def test_the_suite_has_every_dataset_of_tensorrt_llm_with_its_figures() -> None:
+def test_the_suite_has_every_dataset_of_tensorrt_llm_with_its_figures(
+    planned: dict[str, tuple[Config, tuple[Check, ...]]],
+) -> None:
     """Those of `accgate import trtllm`, but audio, video and a chat of GSM8K, which have no task here."""
-    config = load_config(CONFIGS / "tensorrt-llm-suite.toml")
-    checks = {check.task.name: check for check in validate(config)}
+    config, all_checks = planned["tensorrt-llm-suite"]
+    checks = {check.task.name: check for check in all_checks}
     for name, suite in DEFAULTS.items():
         if name.startswith(("videomme", "voxpopuli", "gsm8k_inference", "mixed_modality")):
             continue

@@ -36,6 +36,13 @@ def not_found() -> Refusal:
     return Refusal(404, {"message": "Not Found", "documentation_url": "https://docs.github.com/rest", "status": "404"})
 
 
+def held(rows: dict[Any, Any], key: Any) -> Any:
+    """Return what stands under a key, or refuse with 404."""
+    if key not in rows:
+        raise not_found()
+    return rows[key]
+
+
 def invalid(message: str, /, **error: str) -> Refusal:
     errors = [{"resource": "Issue", "field": "body", "code": "custom"} | error]
     return Refusal(422, {"message": message, "errors": errors, "documentation_url": "https://docs.github.com/rest"})
@@ -94,10 +101,7 @@ def delete_comment(store: Store, asked: Asked, id_: int) -> None:
 
 
 def comment(store: Store, id_: int) -> Row:
-    row = next((row for _, row in store.comment_rows if row["id"] == id_), None)
-    if row is None:
-        raise not_found()
-    return row
+    return held({row["id"]: row for _, row in store.comment_rows}, id_)
 
 
 def body(asked: Asked) -> str:
@@ -132,9 +136,7 @@ def change_check_run(store: Store, asked: Asked, id_: int) -> Row:
 
 @route("GET", r"/check-runs/(\d+)")
 def check_run(store: Store, asked: Asked, id_: int) -> Row:
-    if id_ not in store.check_runs:
-        raise not_found()
-    return store.check_runs[id_]
+    return held(store.check_runs, id_)
 
 
 def check(body: Row, need: tuple[str, ...]) -> None:
@@ -173,9 +175,7 @@ def list_pulls(store: Store, asked: Asked) -> list[Row]:
 
 @route("GET", r"/pulls/(\d+)")
 def pull(store: Store, asked: Asked, number: int) -> Row:
-    if number not in store.pulls:
-        raise not_found()
-    return store.pulls[number]
+    return held(store.pulls, number)
 
 
 @route("POST", r"/pulls")
@@ -217,9 +217,7 @@ def permission(store: Store, asked: Asked, of: str) -> Row:
 
 @route("GET", r"/actions/runs/(\d+)")
 def run(store: Store, asked: Asked, id_: int) -> Row:
-    if id_ not in store.runs:
-        raise not_found()
-    return store.runs[id_]
+    return held(store.runs, id_)
 
 
 @route("GET", r"/actions/runs/(\d+)/approvals")
@@ -249,14 +247,12 @@ def rerun(store: Store, asked: Asked, id_: int, *_: object) -> Row:
 
 @route("GET", r"/git/ref/(.+)")
 def ref(store: Store, asked: Asked, ref: str) -> Row:
-    if f"refs/{ref}" not in store.refs:
-        raise not_found()
     return shown(store, f"refs/{ref}")
 
 
 def shown(store: Store, ref: str) -> Row:
     url = f"{store.web}/repos/{store.repository}/git"
-    sha = store.refs[ref]
+    sha = held(store.refs, ref)
     commit = {"type": "commit", "sha": sha, "url": f"{url}/commits/{sha}"}
     return {"ref": ref, "node_id": "REF_1", "url": f"{url}/{ref}", "object": commit}
 
@@ -290,9 +286,7 @@ def descends(store: Store, sha: str, ancestor: str) -> bool:
 
 @route("GET", r"/git/commits/([0-9a-f]+)")
 def commit(store: Store, asked: Asked, sha: str) -> Row:
-    if sha not in store.commits:
-        raise not_found()
-    return store.commits[sha]
+    return held(store.commits, sha)
 
 
 @route("POST", r"/git/commits")
@@ -305,9 +299,7 @@ def add_commit(store: Store, asked: Asked) -> Row:
 
 @route("GET", r"/git/blobs/([0-9a-f]+)")
 def blob(store: Store, asked: Asked, sha: str) -> Row:
-    if str(sha) not in store.blobs:
-        raise not_found()
-    raw, url = store.blobs[str(sha)], f"{store.web}/repos/{store.repository}/git/blobs/{sha}"
+    raw, url = held(store.blobs, str(sha)), f"{store.web}/repos/{store.repository}/git/blobs/{sha}"
     return {
         "sha": sha, "node_id": "B_1", "size": len(raw), "url": url,
         "content": base64.encodebytes(raw).decode(), "encoding": "base64",

@@ -111,29 +111,13 @@ class GitHub:
         self.waits.append(seconds)
         self.time += seconds
 
-    def event(self, **changes: Any) -> Event:
+    def event(self, *, run_id: int = 11, **changes: Any) -> Event:
         """A `pull_request` event of number 7 by ann, from a branch of the repository."""
-        facts: dict[str, Any] = {
-            "name": "pull_request",
-            "repository": self.store.repository,
-            "head_sha": HEAD,
-            "number": 7,
-            "author": "ann",
-            "is_fork": False,
-            "head_repository": self.store.repository,
-            "head_branch": "change",
-            "base_branch": "main",
-            "default_branch": "main",
-            "run_id": 11,
-            "run_attempt": 1,
-            "source_run_id": 11,
-            "source_run_attempt": 1,
-            "api_url": self.url,
-            "graphql_url": f"{self.url}/graphql",
-            "server_url": "https://github.example",
-        }
-        if "run_id" in changes:
-            changes = {"source_run_id": changes["run_id"]} | changes
+        repository = self.store.repository
+        facts: dict[str, Any] = {"name": "pull_request", "head_sha": HEAD, "number": 7, "author": "ann"}
+        facts |= {"repository": repository, "head_repository": repository, "head_branch": "change"}
+        facts |= {"base_branch": "main", "default_branch": "main", "run_id": run_id, "source_run_id": run_id}
+        facts |= {"api_url": self.url, "graphql_url": f"{self.url}/graphql", "server_url": self.store.web}
         return Event(**facts | changes)
 
     # HTTP

@@ -7,66 +7,34 @@ from typing import Any
 
 Row = dict[str, Any]
 
-REPOSITORY_URLS = [
-    "archive",
-    "assignees",
-    "blobs",
-    "branches",
-    "collaborators",
-    "comments",
-    "commits",
-    "compare",
-    "contents",
-    "contributors",
-    "deployments",
-    "downloads",
-    "events",
-    "forks",
-    "git_commits",
-    "git_refs",
-    "git_tags",
-    "hooks",
-    "issue_comment",
-    "issue_events",
-    "issues",
-    "keys",
-    "labels",
-    "languages",
-    "merges",
-    "milestones",
-    "notifications",
-    "pulls",
-    "releases",
-    "stargazers",
-    "statuses",
-    "subscribers",
-    "subscription",
-    "tags",
-    "teams",
-    "trees",
-    "clone",
-    "git",
-    "ssh",
-    "svn",
-]
-USER_URLS = [
-    "avatar",
-    "events",
-    "followers",
-    "following",
-    "gists",
-    "html",
-    "organizations",
-    "received_events",
-    "repos",
-    "starred",
-    "subscriptions",
-]
+
+def words(text: str) -> list[str]:
+    return text.split()
+
+
+REPOSITORY_URLS = words("""
+    archive assignees blobs branches collaborators comments commits compare contents contributors deployments
+    downloads events forks git_commits git_refs git_tags hooks issue_comment issue_events issues keys labels
+    languages merges milestones notifications pulls releases stargazers statuses subscribers subscription tags teams
+    trees clone git ssh svn
+""")
+USER_URLS = words("""
+    avatar events followers following gists html organizations received_events repos starred subscriptions
+""")
 
 
 def number_of(text: str) -> int:
     """A number that stays the same for a name."""
     return int.from_bytes(text.encode()[-6:], "big")
+
+
+def thing(kind: str, id_: int, url: str, html: str) -> Row:
+    """Return what every object has, its ids and its addresses."""
+    return {"id": id_, "node_id": f"{kind}_{id_}", "url": url, "html_url": html}
+
+
+def born(now: str) -> Row:
+    return {"created_at": now, "updated_at": now}
 
 
 def user(web: str, login: str) -> Row:
@@ -77,17 +45,10 @@ def user(web: str, login: str) -> Row:
 
 
 def private_user(web: str, login: str, now: str) -> Row:
-    counts = [
-        "followers",
-        "following",
-        "public_gists",
-        "public_repos",
-        "collaborators",
-        "disk_usage",
-        "owned_private_repos",
-        "private_gists",
-        "total_private_repos",
-    ]
+    counts = words("""
+        followers following public_gists public_repos collaborators disk_usage owned_private_repos private_gists
+        total_private_repos
+    """)
     texts = ["bio", "blog", "company", "email", "hireable", "location", "name"]
     facts = {"created_at": now, "updated_at": now, "two_factor_authentication": True}
     return user(web, login) | dict.fromkeys(counts, 0) | dict.fromkeys(texts) | facts
@@ -96,27 +57,8 @@ def private_user(web: str, login: str, now: str) -> Row:
 def repository(web: str, full_name: str, now: str) -> Row:
     owner, name = full_name.split("/")
     url = f"{web}/repos/{full_name}"
-    flags = [
-        "fork",
-        "private",
-        "has_downloads",
-        "has_issues",
-        "has_projects",
-        "has_wiki",
-        "has_pages",
-        "archived",
-        "disabled",
-    ]
-    counts = [
-        "forks",
-        "forks_count",
-        "open_issues",
-        "open_issues_count",
-        "size",
-        "stargazers_count",
-        "watchers",
-        "watchers_count",
-    ]
+    flags = words("fork private has_downloads has_issues has_projects has_wiki has_pages archived disabled")
+    counts = words("forks forks_count open_issues open_issues_count size stargazers_count watchers watchers_count")
     nothing = ["description", "homepage", "language", "mirror_url", "license"]
     return (
         {"id": number_of(full_name), "node_id": "R_1", "name": name, "full_name": full_name, "url": url}
@@ -130,60 +72,28 @@ def repository(web: str, full_name: str, now: str) -> Row:
 
 
 def comment(web: str, repo: str, number: int, id_: int, login: str | None, body: str, now: str) -> Row:
-    issue = f"{web}/repos/{repo}/issues/{number}"
-    return {
-        "id": id_,
-        "node_id": f"IC_{id_}",
-        "url": f"{web}/repos/{repo}/issues/comments/{id_}",
-        "html_url": f"{web}/{repo}/pull/{number}#issuecomment-{id_}",
-        "issue_url": issue,
-        "user": user(web, login) if login else None,
-        "created_at": now,
-        "updated_at": now,
-        "author_association": "NONE",
-        "body": body,
-    }
+    api, html = f"{web}/repos/{repo}/issues", f"{web}/{repo}/pull/{number}#issuecomment-{id_}"
+    by = {"user": user(web, login) if login else None, "author_association": "NONE"}
+    facts = {"issue_url": f"{api}/{number}", "body": body}
+    return thing("IC", id_, f"{api}/comments/{id_}", html) | born(now) | by | facts
 
 
 def app(web: str, now: str) -> Row:
-    owner = user(web, "github")
-    return {
-        "id": 15368,
-        "node_id": "A_1",
-        "slug": "github-actions",
-        "owner": owner,
-        "name": "GitHub Actions",
-        "description": "",
-        "external_url": f"{web}/actions",
-        "html_url": f"{web}/apps/github-actions",
-        "created_at": now,
-        "updated_at": now,
-        "permissions": {"checks": "write"},
-        "events": [],
-    }
+    row = {"id": 15368, "node_id": "A_1", "html_url": f"{web}/apps/github-actions"} | born(now)
+    names = {"slug": "github-actions", "name": "GitHub Actions", "description": "", "external_url": f"{web}/actions"}
+    return row | names | {"owner": user(web, "github"), "permissions": {"checks": "write"}, "events": []}
 
 
 def check_run(web: str, repo: str, id_: int, body: Row, now: str) -> Row:
     url = f"{web}/repos/{repo}/check-runs/{id_}"
     output = {"title": None, "summary": None, "text": None, "annotations_count": 0}
-    return {
-        "id": id_,
-        "node_id": f"CR_{id_}",
-        "head_sha": body["head_sha"],
-        "name": body["name"],
-        "external_id": body.get("external_id", ""),
-        "url": url,
-        "html_url": f"{web}/{repo}/runs/{id_}",
-        "details_url": body.get("details_url"),
-        "status": body.get("status", "queued"),
-        "conclusion": None,
-        "started_at": body.get("started_at", now),
-        "completed_at": None,
-        "output": output | {"annotations_url": f"{url}/annotations"},
-        "check_suite": {"id": 5},
-        "app": app(web, now),
-        "pull_requests": [],
-    }
+    return (
+        thing("CR", id_, url, f"{web}/{repo}/runs/{id_}")
+        | {"head_sha": body["head_sha"], "name": body["name"], "external_id": body.get("external_id", "")}
+        | {"details_url": body.get("details_url"), "status": body.get("status", "queued"), "conclusion": None}
+        | {"started_at": body.get("started_at", now), "completed_at": None, "pull_requests": []}
+        | {"output": output | {"annotations_url": f"{url}/annotations"}, "check_suite": {"id": 5}, "app": app(web, now)}
+    )
 
 
 def label(web: str, repo: str, name: str) -> Row:
@@ -192,41 +102,24 @@ def label(web: str, repo: str, name: str) -> Row:
 
 
 def event(web: str, repo: str, id_: int, kind: str, login: str, now: str, **more: Any) -> Row:
-    return {
-        "id": id_,
-        "node_id": f"E_{id_}",
-        "url": f"{web}/repos/{repo}/issues/events/{id_}",
-        "actor": user(web, login),
-        "event": kind,
-        "commit_id": None,
-        "commit_url": None,
-        "created_at": now,
-        "performed_via_github_app": None,
-    } | more
+    facts = {"id": id_, "node_id": f"E_{id_}", "url": f"{web}/repos/{repo}/issues/events/{id_}", "event": kind}
+    nothing = dict.fromkeys(["commit_id", "commit_url", "performed_via_github_app"])
+    return facts | nothing | {"actor": user(web, login), "created_at": now} | more
 
 
 def review(web: str, repo: str, number: int, id_: int, login: str, state: str, sha: str, now: str) -> Row:
-    url = f"{web}/repos/{repo}/pulls/{number}"
-    html = f"{web}/{repo}/pull/{number}#pullrequestreview-{id_}"
-    return {
-        "id": id_,
-        "node_id": f"PRR_{id_}",
-        "user": user(web, login),
-        "body": "",
-        "state": state,
-        "html_url": html,
-        "pull_request_url": url,
-        "author_association": "MEMBER",
-        "_links": {"html": {"href": html}, "pull_request": {"href": url}},
-        "submitted_at": now,
-        "commit_id": sha,
-    }
+    url, html = f"{web}/repos/{repo}/pulls/{number}", f"{web}/{repo}/pull/{number}#pullrequestreview-{id_}"
+    return (
+        {"id": id_, "node_id": f"PRR_{id_}", "html_url": html, "pull_request_url": url, "body": "", "state": state}
+        | {"user": user(web, login), "author_association": "MEMBER", "submitted_at": now, "commit_id": sha}
+        | {"_links": {"html": {"href": html}, "pull_request": {"href": url}}}
+    )
 
 
 def pull(web: str, repo: str, number: int, head: Row, base: Row, author: str, now: str, **more: Any) -> Row:
     url, html = f"{web}/repos/{repo}/pulls/{number}", f"{web}/{repo}/pull/{number}"
     names = ["comments", "commits", "statuses", "html", "issue", "review_comments", "review_comment", "self"]
-    counts = ["additions", "changed_files", "comments", "commits", "deletions", "review_comments"]
+    counts = words("additions changed_files comments commits deletions review_comments")
     nothing = ["assignee", "body", "closed_at", "merge_commit_sha", "merged_at", "milestone", "auto_merge", "merged_by"]
     return (
         {"id": 1000 + number, "node_id": f"PR_{number}", "number": number, "url": url, "html_url": html}
@@ -250,52 +143,31 @@ def side(web: str, full_name: str | None, ref: str, sha: str, now: str) -> Row:
 
 def workflow_run(web: str, repo: str, id_: int, sha: str, now: str) -> Row:
     url = f"{web}/repos/{repo}/actions/runs/{id_}"
-    urls = ["jobs", "logs", "check_suite", "cancel", "rerun", "artifacts", "workflow"]
     return (
-        {"id": id_, "node_id": "WR_1", "head_branch": "change", "run_number": 1, "display_title": "gate"}
+        thing("WR", id_, url, f"{web}/{repo}/actions/runs/{id_}")
+        | born(now)
+        | {"head_branch": "change", "run_number": 1, "display_title": "gate", "workflow_id": 3, "pull_requests": []}
         | {"event": "pull_request", "status": "in_progress", "conclusion": None, "head_sha": sha, "run_attempt": 1}
-        | {
-            "path": ".github/workflows/gate.yml",
-            "workflow_id": 3,
-            "url": url,
-            "html_url": f"{web}/{repo}/actions/runs/{id_}",
-        }
-        | {f"{name}_url": f"{url}/{name}" for name in urls}
-        | {"created_at": now, "updated_at": now, "head_commit": None, "pull_requests": []}
+        | {f"{name}_url": f"{url}/{name}" for name in words("jobs logs check_suite cancel rerun artifacts workflow")}
+        | {"path": ".github/workflows/gate.yml", "head_commit": None}
         | {"repository": repository(web, repo, now), "head_repository": repository(web, repo, now)}
     )
 
 
 def environment_approval(web: str, login: str, state: str, now: str, name: str) -> Row:
-    place = {
-        "id": 1,
-        "node_id": "EN_1",
-        "name": name,
-        "url": f"{web}/environments/{name}",
-        "html_url": f"{web}/environments",
-    }
-    place |= {"created_at": now, "updated_at": now}
+    place = thing("EN", 1, f"{web}/environments/{name}", f"{web}/environments") | born(now) | {"name": name}
     return {"environments": [place], "state": state, "user": user(web, login), "comment": ""}
 
 
 def git_commit(web: str, repo: str, sha: str, tree: str, parents: list[str], message: str, now: str) -> Row:
-    url = f"{web}/repos/{repo}/git/commits"
+    url = f"{web}/repos/{repo}/git"
     by = {"name": "accgate", "email": "accgate@example.org", "date": now}
-    return {
-        "sha": sha,
-        "node_id": "C_1",
-        "url": f"{url}/{sha}",
-        "html_url": f"{web}/{repo}/commit/{sha}",
-        "author": by,
-        "committer": by,
-        "message": message,
-        "tree": {"sha": tree, "url": f"{web}/repos/{repo}/git/trees/{tree}"},
-        "parents": [{"sha": p, "url": f"{url}/{p}", "html_url": f"{web}/{repo}/commit/{p}"} for p in parents],
-        "verification": {
-            "verified": False,
-            "reason": "unsigned",
-            "signature": None,
-            "payload": None,
-            "verified_at": None,
-        },
-    }
+    verification = {"verified": False, "reason": "unsigned"} | dict.fromkeys(["signature", "payload", "verified_at"])
+
+    def at(commit: str) -> Row:
+        return {"sha": commit, "url": f"{url}/commits/{commit}", "html_url": f"{web}/{repo}/commit/{commit}"}
+
+    return at(sha) | {
+        "node_id": "C_1", "author": by, "committer": by, "message": message, "verification": verification,
+        "tree": {"sha": tree, "url": f"{url}/trees/{tree}"}, "parents": [at(parent) for parent in parents],
+    }  # fmt: skip

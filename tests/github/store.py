@@ -205,12 +205,16 @@ class Store:
                 return self.refs[name]
         return ref if ref in self.commits else None
 
-    def files(self, ref: str) -> dict[str, str]:
-        """The text of every file at a branch or commit."""
+    def contents(self, ref: str) -> dict[str, bytes]:
+        """Every file at a branch or commit."""
         sha = self.resolve(ref)
         assert sha is not None
         tree = self.trees[self.commits[sha]["tree"]["sha"]]
-        return {path: self.blobs[blob].decode() for path, (_, blob) in tree.items()}
+        return {path: self.blobs[blob] for path, (_, blob) in tree.items()}
+
+    def files(self, ref: str) -> dict[str, str]:
+        """The text of every file at a branch or commit."""
+        return {path: content.decode() for path, content in self.contents(ref).items()}
 
     def content(self, ref: str, path: str) -> Row | None:
         sha = self.resolve(ref)
@@ -218,18 +222,10 @@ class Store:
         if entry is None:
             return None
         blob, url = entry[1], f"{self.web}/repos/{self.repository}/contents/{path}"
-        links = {"git": url, "html": url, "self": url}
-        return {
-            "type": "file",
-            "encoding": "base64",
-            "size": len(self.blobs[blob]),
-            "name": path.rsplit("/", maxsplit=1)[-1],
-            "path": path,
-            "content": base64.b64encode(self.blobs[blob]).decode(),
-            "sha": blob,
-            "url": url,
-            "git_url": url,
-            "html_url": url,
-            "download_url": url,
-            "_links": links,
-        }
+        raw = self.blobs[blob]
+        return (
+            {"type": "file", "encoding": "base64", "size": len(raw), "content": base64.b64encode(raw).decode()}
+            | {"name": path.rsplit("/", maxsplit=1)[-1], "path": path, "sha": blob}
+            | dict.fromkeys(["url", "git_url", "html_url", "download_url"], url)
+            | {"_links": dict.fromkeys(["git", "html", "self"], url)}
+        )

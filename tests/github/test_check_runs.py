@@ -6,7 +6,6 @@ import pytest
 
 from accgate.github.api.answers import CannotReach, MissingPermission, Refused, Unreadable
 from accgate.github.check_runs import Annotation, finish_check_run, open_check_run
-from tests.github.server import SECONDARY
 from tests.servers import Fault
 
 
@@ -30,23 +29,16 @@ def lines(hub, id_: int) -> list[int]:
 class TestOpen:
     def test_it_is_in_progress_on_the_head_commit_and_leads_to_the_run(self, hub):
         row = hub.store.check_runs[opened(hub)]
-        assert (row["name"], row["head_sha"], row["status"], row["conclusion"]) == (
-            "accgate",
-            "a" * 40,
-            "in_progress",
-            None,
-        )
+        assert (row["name"], row["head_sha"]) == ("accgate", "a" * 40)
+        assert (row["status"], row["conclusion"]) == ("in_progress", None)
         assert row["details_url"] == "https://github.example/octo/models/actions/runs/11/attempts/1"
         assert row["output"]["title"] == "Running"
+        assert opened(hub) != row["id"]  # every run opens its own
 
-    def test_every_run_opens_its_own(self, hub):
-        assert opened(hub) != opened(hub)
-
-    @pytest.mark.parametrize("fault", [Fault(500), Fault(cut=True)])
     @pytest.mark.parametrize("performed", [True, False])
-    def test_one_that_may_be_there_is_looked_for_first(self, hub, fault, performed):
+    def test_one_that_may_be_there_is_looked_for_first(self, hub, performed):
         opened(hub, run_id=10)  # of an earlier run: not this one
-        hub.fail(fault, method="POST", performed=performed)
+        hub.fail(Fault(cut=True), method="POST", performed=performed)
         id_ = opened(hub)
         assert len(hub.store.check_runs) == 2
         assert hub.store.check_runs[id_]["external_id"].startswith("11.1.7~")
@@ -94,37 +86,15 @@ class TestFinish:
     @pytest.mark.parametrize("which", [0, 1, 2])
     def test_annotations_come_once_though_the_answer_is_lost(self, hub, performed, which):
         id_ = opened(hub)
-        hub.fail(Fault(200, b"{}"), method="PATCH", times=0)
-        path = f"check-runs/{id_}"
-        client, count = hub.client(), 0
-        patch = client.patch
-
-        def failing_once(*args, **more):
-            nonlocal count
-            if count == which:
-                hub.fail(Fault(502), method="PATCH", path=path, performed=performed)
-            count += 1
-            return patch(*args, **more)
-
-        client.patch = failing_once
-        facts = {"name": "accgate", "conclusion": "success", "title": "t", "summary": "s"}
-        finish_check_run(client, hub.event(), check_run_id=id_, annotations=notes(120), **facts)
+        hub.fail(Fault(502), method="PATCH", performed=performed, skip=which)
+        finished(hub, check_run_id=id_, annotations=notes(120))
         assert lines(hub, id_) == list(range(1, 121))
 
     def test_the_conclusion_stands_though_later_annotations_are_refused(self, hub):
         id_ = opened(hub)
-        bad = [*notes(50), Annotation("accuracy.toml", 1, "warning", "t", "m")]
-        client, patch = hub.client(), hub.client().patch
-
-        def refusing(path, body, **more):
-            if len(body["output"]["annotations"]) == 1:
-                hub.fail(Fault(422, {"message": "Invalid request."}), method="PATCH")
-            return patch(path, body, **more)
-
-        client.patch = refusing
-        facts = {"name": "accgate", "conclusion": "failure", "title": "t", "summary": "s"}
+        hub.fail(Fault(422, {"message": "Invalid request."}), method="PATCH", skip=1)
         with pytest.raises(Refused):
-            finish_check_run(client, hub.event(), check_run_id=id_, annotations=bad, **facts)
+            finished(hub, "failure", check_run_id=id_, annotations=notes(51))
         assert hub.store.check_runs[id_]["conclusion"] == "failure"
 
     def test_updating_is_given_up_where_it_never_works(self, hub):
@@ -134,11 +104,9 @@ class TestFinish:
             finished(hub, check_run_id=id_, annotations=notes(1))
         assert hub.count("PATCH") == 4
 
-    def test_a_text_of_exactly_the_limit_is_whole(self, hub):
+    def test_what_is_too_long_is_cut_to_githubs_limits(self, hub):
         row = hub.store.check_runs[finished(hub, summary="s" * 65_535)]
         assert row["output"]["summary"] == "s" * 65_535
-
-    def test_what_is_too_long_is_cut_to_githubs_limits(self, hub):
         note = Annotation("accuracy.toml", 3, "failure", "t" * 300, "é" * 60_000)
         row = hub.store.check_runs[finished(hub, summary="s" * 70_000, annotations=[note])]
         assert len(row["output"]["summary"]) == 65_535
@@ -150,20 +118,6 @@ class TestFinish:
 
     def test_an_annotation_says_where_and_how_bad(self, hub):
         id_ = finished(hub, annotations=[Annotation("accuracy.toml", 3, "failure", "Drop", "")])
-        assert hub.store.annotations[id_] == [
-            {
-                "path": "accuracy.toml",
-                "start_line": 3,
-                "end_line": 3,
-                "annotation_level": "failure",
-                "title": "Drop",
-                "message": "-",
-            }
-        ]
-
-    def test_rate_limits_are_waited_for(self, hub):
-        id_ = opened(hub)
-        hub.fail(Fault(403, SECONDARY, {"retry-after": "45"}), method="PATCH")
-        finished(hub, check_run_id=id_, annotations=notes(3))
-        assert hub.waits == [45]
-        assert lines(hub, id_) == [1, 2, 3]
+        where = {"path": "accuracy.toml", "start_line": 3, "end_line": 3}
+        said = {"annotation_level": "failure", "title": "Drop", "message": "-"}
+        assert hub.store.annotations[id_] == [where | said]

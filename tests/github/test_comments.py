@@ -8,7 +8,7 @@ import pytest
 
 from accgate.github.api.answers import CannotReach, MissingPermission, Refused
 from accgate.github.comments import State, comment_key, own_login, put_comment
-from tests.github.server import SECONDARY, TOKEN, GitHub
+from tests.github.server import TOKEN, GitHub
 from tests.github.store import BOT
 from tests.servers import Fault
 
@@ -28,8 +28,16 @@ def put(hub, body="report", *, state=PASSED, when="always", key=KEY, client=None
     return put_comment(client or hub.client(), hub.event(**event), key=key, state=state, body=body, when=when)
 
 
+def all_texts(hub) -> list[str]:
+    return [row["body"].partition("\n")[2] for row in hub.comments(7)]
+
+
 def texts(hub) -> list[str]:
     return [row["body"].partition("\n")[2] for row in hub.comments(7) if row["body"].startswith("<!-- accgate")]
+
+
+def marker(hub) -> str:
+    return hub.comments(7)[0]["body"]
 
 
 class TestOne:
@@ -39,41 +47,29 @@ class TestOne:
         assert row["body"] == (f"<!-- accgate {KEY} verdict=pass guard=unchanged head={'a' * 40} run=11.1 -->\nreport")
         assert url == row["html_url"]
 
-    def test_the_second_run_updates_it(self, hub):
-        first = put(hub, "one")
-        assert put(hub, "two", run_id=12) == first
-        assert texts(hub) == ["two"]
-
-    def test_it_is_found_behind_250_others(self, hub):
-        for number in range(250):
+    def test_a_later_run_updates_it_behind_any_number_of_others(self, hub):
+        for number in range(130):
             hub.store.add_comment(7, "rita", f"comment {number}")
-        put(hub, "one")
-        for number in range(250):
+        first = put(hub, "one")
+        for number in range(130):
             hub.store.add_comment(7, "rita", f"later {number}")
-        put(hub, "two")
+        assert put(hub, "two", run_id=12) == first
         assert texts(hub) == ["two"]
 
     def test_anothers_copy_of_the_marker_is_left_alone(self, hub):
         put(hub, "one")
-        copy = hub.comments(7)[0]["body"]
+        copy = marker(hub)
         hub.store.delete_comment(hub.comments(7)[0]["id"])
         hub.store.add_comment(7, "copycat[bot]", copy)
         hub.store.add_comment(7, None, copy)  # of an account that is gone
         put(hub, "two")
-        assert [row["body"].partition("\n")[2] for row in hub.comments(7)] == ["one", "one", "two"]
+        assert all_texts(hub) == ["one", "one", "two"]
 
     def test_our_marker_further_down_is_no_marker(self, hub):
         put(hub, "one")
-        quoted = "> " + hub.comments(7)[0]["body"]
-        hub.store.edit_comment(hub.comments(7)[0]["id"], quoted)
+        hub.store.edit_comment(hub.comments(7)[0]["id"], "> " + marker(hub))
         put(hub, "two")
-        assert [row["body"].partition("\n")[2] for row in hub.comments(7)] == ["one", "two"]
-
-    def test_a_deleted_one_is_written_again(self, hub):
-        put(hub, "one")
-        hub.store.delete_comment(hub.comments(7)[0]["id"])
-        put(hub, "two")
-        assert texts(hub) == ["two"]
+        assert all_texts(hub) == ["one", "two"]
 
     def test_one_deleted_between_finding_and_updating_is_written_again(self, hub):
         put(hub, "one")
@@ -91,18 +87,13 @@ class TestOne:
         put(hub, "two")
         assert texts(hub) == ["one", "two"]
 
-    def test_of_several_the_oldest_stays(self, hub):
+    @pytest.mark.parametrize("when", ["always", "on-change"])  # the latter, though nothing changed
+    def test_of_several_the_oldest_stays(self, hub, when):
         put(hub, "one")
         copy = hub.comments(7)[0]
         for _ in range(2):
             hub.store.add_comment(7, BOT, copy["body"])
-        assert put(hub, "two") == copy["html_url"]
-        assert texts(hub) == ["two"]
-
-    def test_several_become_one_even_where_nothing_changed(self, hub):
-        put(hub, "one")
-        hub.store.add_comment(7, BOT, hub.comments(7)[0]["body"])
-        put(hub, "two", when="on-change")
+        assert put(hub, "two", when=when) == copy["html_url"]
         assert texts(hub) == ["two"]
 
     def test_a_marker_with_a_number_that_no_run_has_is_none(self, hub):
@@ -112,20 +103,15 @@ class TestOne:
 
     def test_a_double_that_somebody_deletes_first_does_no_harm(self, hub):
         put(hub, "one")
-        hub.store.add_comment(7, BOT, hub.comments(7)[0]["body"])
+        hub.store.add_comment(7, BOT, marker(hub))
         hub.fail(Fault(404, {"message": "Not Found"}), method="DELETE")
         put(hub, "two")
         assert texts(hub)[0] == "two"
 
-    def test_a_run_without_a_pull_request_has_none(self, hub):
-        assert put(hub, number=None) is None
-        assert not hub.asked
-
-    def test_values_that_would_end_the_marker_are_refused(self, hub):
+    @pytest.mark.parametrize("verdict", ["--><b>", "pass pass"])
+    def test_values_that_would_end_the_marker_are_refused(self, hub, verdict):
         with pytest.raises(ValueError, match="not a marker"):
-            put(hub, state=State("--><b>", "unchanged", passed=True))
-        with pytest.raises(ValueError, match="not a marker"):
-            put(hub, state=State("pass pass", "unchanged", passed=True))
+            put(hub, state=State(verdict, "unchanged", passed=True))
 
 
 class TestKeys:
@@ -145,8 +131,9 @@ class TestKeys:
 
 
 class TestWhen:
-    def test_never_asks_nothing(self, hub):
-        assert put(hub, when="never") is None
+    @pytest.mark.parametrize("how", [{"when": "never"}, {"number": None}])
+    def test_never_and_without_a_pull_request_nothing_is_asked(self, hub, how):
+        assert put(hub, **how) is None
         assert not hub.asked
 
     def test_on_change_keeps_a_comment_that_says_the_same(self, hub):
@@ -162,11 +149,9 @@ class TestWhen:
         put(hub, "two", when="on-change", state=state)
         assert texts(hub) == ["two"]
 
-    def test_on_failure_begins_none_for_a_run_that_passed(self, hub):
+    def test_on_failure_tells_of_a_failure_and_then_of_its_end(self, hub):
         assert put(hub, when="on-failure") is None
         assert hub.comments(7) == []
-
-    def test_on_failure_tells_of_a_failure_and_then_of_its_end(self, hub):
         put(hub, "bad", when="on-failure", state=FAILED)
         put(hub, "good", when="on-failure", state=PASSED)
         assert texts(hub) == ["good"]
@@ -191,8 +176,7 @@ class TestOrder:
 
     def test_the_latest_of_several_counts(self, hub):
         put(hub, "middle", run_id=12)
-        marker = hub.comments(7)[0]["body"]
-        hub.store.add_comment(7, BOT, marker.replace("run=12.1", "run=14.1"))
+        hub.store.add_comment(7, BOT, marker(hub).replace("run=12.1", "run=14.1"))
         hub.store.add_comment(7, BOT, f"<!-- accgate {KEY} -->\nunreadable")
         put(hub, "late", run_id=13)
         assert "late" not in texts(hub)
@@ -204,15 +188,10 @@ class TestOrder:
 
 
 class TestLogin:
-    def test_the_token_of_a_job_is_its_bot(self, hub):
-        assert own_login(hub.client()) == BOT
-
-    def test_a_token_of_a_person_is_that_person(self, hub):
-        hub.tokens = {TOKEN: "gatekeeper"}
-        assert own_login(hub.client()) == "gatekeeper"
-        put(hub, "one")
-        put(hub, "two")
-        assert texts(hub) == ["two"]
+    @pytest.mark.parametrize("login", [BOT, "gatekeeper", "our-app[bot]"])
+    def test_it_is_that_of_the_tokens_job_person_or_app(self, hub, login):
+        hub.tokens = {TOKEN: login}
+        assert own_login(hub.client()) == login
 
     def test_a_login_is_the_same_in_any_case(self, hub):
         hub.tokens = {TOKEN: "Gatekeeper"}
@@ -221,16 +200,10 @@ class TestLogin:
         put(hub, "two")
         assert texts(hub) == ["two"]
 
-    def test_a_token_of_an_app_is_its_bot(self, hub):
-        hub.tokens = {TOKEN: "our-app[bot]"}
-        assert own_login(hub.client()) == "our-app[bot]"
-
-    def test_a_server_without_either_has_the_bot_of_actions(self, hub):
-        hub.has_user = hub.has_graphql = False
-        assert own_login(hub.client()) == BOT
-
-    def test_graphql_errors_are_no_login(self, hub):
+    def test_a_server_that_says_no_login_has_the_bot_of_actions(self, hub):
         hub.fail(Fault(200, {"data": None, "errors": [{"message": "no"}]}), path="graphql")
+        assert own_login(hub.client()) == BOT
+        hub.has_user = hub.has_graphql = False
         assert own_login(hub.client()) == BOT
 
     def test_a_server_that_is_down_is_not_taken_for_one_without_users(self, hub):
@@ -248,25 +221,11 @@ class TestLogin:
 
 
 class TestFaults:
-    @pytest.mark.parametrize("fault", [Fault(500), Fault(502), Fault(cut=True)])
-    @pytest.mark.parametrize("performed", [True, False])
+    @pytest.mark.parametrize(("fault", "performed"), [(Fault(500), True), (Fault(500), False), (Fault(cut=True), True)])
     def test_a_comment_that_may_be_there_is_looked_for_before_it_is_posted_again(self, hub, fault, performed):
         hub.fail(fault, method="POST", path="comments", performed=performed, times=2)
         put(hub)
         assert texts(hub) == ["report"]
-
-    @pytest.mark.parametrize("status", [403, 429])
-    def test_rate_limits_are_waited_for(self, hub, status):
-        hub.fail(Fault(status, SECONDARY, {"retry-after": "30"}), times=3)
-        put(hub)
-        assert hub.waits == [30, 30, 30]
-        assert texts(hub) == ["report"]
-
-    def test_updates_are_tried_again(self, hub):
-        put(hub, "one")
-        hub.fail(Fault(500), method="PATCH", times=2)
-        put(hub, "two")
-        assert texts(hub) == ["two"]
 
     def test_posting_is_given_up_where_it_never_works(self, hub):
         hub.fail(Fault(500), method="POST", path="comments", times=99)
@@ -278,7 +237,7 @@ class TestFaults:
         hub.fail(Fault(500), method="POST", path="comments", performed=True)
         assert put(hub) == hub.comments(7)[0]["html_url"]
 
-    @pytest.mark.parametrize("answer", [[], 7, None, {}, {"user": "x", "html_url": 3}])
+    @pytest.mark.parametrize("answer", [[], None, {}, {"user": "x", "html_url": 3}])
     def test_a_posted_comment_of_which_the_server_says_nothing_is_looked_up(self, hub, answer):
         hub.fail(Fault(201, answer), method="POST", path="comments", performed=True)
         assert put(hub) == hub.comments(7)[0]["html_url"]

@@ -54,9 +54,7 @@ class PullRequest:
         return outputs(self.environ)
 
     def files(self) -> dict[str, bytes]:
-        store = self.hub.store
-        tree = store.trees[store.commits[store.refs["refs/heads/change"]]["tree"]["sha"]]
-        return {path: store.blobs[blob] for path, (_, blob) in tree.items()}
+        return self.hub.store.contents("change")
 
 
 @pytest.fixture

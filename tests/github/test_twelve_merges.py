@@ -52,6 +52,7 @@ class Repository:
         shutil.copytree(source.store, target.store)
 
 
+@pytest.mark.slow
 def test_twelve_merges_are_green_until_their_decline_shows_and_after_it_was_accepted(
     hub: GitHub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -25,11 +25,12 @@ def result(tmp_path: Path) -> Path:
     return project.out / "accgate.json"
 
 
-def job_of(
-    hub: GitHub, folder: Path, monkeypatch: pytest.MonkeyPatch, *, sha: str = HEAD, branch: str = "change"
-) -> Job:
-    job = Job(hub, folder / "job", monkeypatch, name="workflow_run", run=900)
-    run: dict[str, Any] = {"id": 100, "run_attempt": 1, "head_sha": sha, "head_branch": branch}
+@pytest.fixture
+def job(hub: GitHub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Job:
+    """The job that publishes what a fork's run of the head commit left."""
+    hub.store.add_pull(NUMBER, head_repository=FORK)
+    job = Job(hub, tmp_path / "job", monkeypatch, name="workflow_run", run=900)
+    run: dict[str, Any] = {"id": 100, "run_attempt": 1, "head_sha": HEAD, "head_branch": "change"}
     job.write({"action": "completed", "workflow_run": run | {"head_repository": {"full_name": FORK}}})
     return job
 
@@ -39,11 +40,9 @@ def change(path: Path, **keys: Any) -> Path:
     return path
 
 
-def test_a_pass_of_a_fork_is_advisory_and_never_the_required_check(
-    hub: GitHub, result: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    hub.store.add_pull(NUMBER, head_repository=FORK)
-    job = job_of(hub, tmp_path, monkeypatch)
+def test_a_pass_of_a_fork_is_advisory_and_never_the_required_check(hub: GitHub, result: Path, job: Job) -> None:
+    for path in result.parent.rglob("*.jsonl"):
+        path.write_text("no JSON at all")  # replies of the artifact are not read
     assert job.publish(result, "--untrusted") == 0
     (comment,) = hub.comments(NUMBER)
     assert "Advisory" in comment["body"]
@@ -53,13 +52,13 @@ def test_a_pass_of_a_fork_is_advisory_and_never_the_required_check(
 
 
 def test_the_pull_request_is_found_by_repository_branch_and_commit(
-    hub: GitHub, result: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    hub: GitHub, result: Path, job: Job, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    hub.store.pulls.clear()
     hub.store.add_pull(1, head_repository=REPOSITORY)
     hub.store.add_pull(2, head_repository=FORK, branch="other")
     hub.store.add_pull(3, head_repository=FORK, sha="e" * 40)
     hub.store.add_pull(4, head_repository=FORK, state="closed")
-    job = job_of(hub, tmp_path, monkeypatch)
     change(result, number=NUMBER, pull_request=1)
     assert job.publish(result, "--untrusted") == 3
     assert [hub.comments(number) for number in range(1, 5)] == [[], [], [], []]
@@ -93,23 +92,9 @@ def test_a_link_is_not_followed(result: Path, tmp_path: Path) -> None:
         read_untrusted(link)
 
 
-def test_nothing_of_a_damaged_artifact_is_shown(
-    hub: GitHub, result: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    hub.store.add_pull(NUMBER, head_repository=FORK)
+def test_nothing_of_a_damaged_artifact_is_shown(hub: GitHub, result: Path, job: Job, tmp_path: Path) -> None:
     change(result, surprise="look at me")
     (tmp_path / "log").write_text("look at me")
-    job = job_of(hub, tmp_path, monkeypatch)
     assert job.publish(result, "--untrusted", "--exit-code", "0", "--log", str(tmp_path / "log")) == 3
     (comment,) = hub.comments(NUMBER)
     assert "look at me" not in comment["body"] + job.summary + job.outputs["json"]
-
-
-def test_replies_of_the_artifact_are_not_read(
-    hub: GitHub, result: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    hub.store.add_pull(NUMBER, head_repository=FORK)
-    for path in result.parent.rglob("*.jsonl"):
-        path.write_text("no JSON at all")
-    job = job_of(hub, tmp_path, monkeypatch)
-    assert job.publish(result, "--untrusted") == 0

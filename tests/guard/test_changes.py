@@ -20,11 +20,7 @@ def pair(tmp_path: Path) -> Trees:
 # key, the looser value, the stricter value
 ORDERED: list[tuple[str, Any, Any]] = [
     ("alpha", 0.0001, 0.05),
-    ("alpha", 0.05, 0.1),
     ("beta", 0.3, 0.2),
-    ("drift_alpha", 0.01, 0.05),
-    ("groups", "report", "fail"),
-    ("max_failed", 0.5, 0.01),
     ("max_failed", 0.01, 0.0),
     ("on_inconclusive", "warn", "fail"),
     ("correction", "bonferroni", "holm"),
@@ -91,34 +87,14 @@ def test_a_change_has_its_values_its_reason_and_its_line_in_the_head(pair: Trees
     (change,) = pair.changes()
     assert (change.base, change.head, change.why) == ("0.05", "0.0001", "only a larger drop fails")
     assert pair.head.config.read_text().splitlines()[change.line - 1] == "alpha = 0.0001"
+    (change,) = pair.back()  # it is no longer written
+    assert (change.base, change.head, change.line) == ("0.0001", "0.05", None)
 
 
-def test_a_rule_that_is_no_longer_written_has_no_line(pair: Trees) -> None:
-    pair.base.write(alpha=0.1)
-    (change,) = pair.changes()
-    assert (change.base, change.head, change.line) == ("0.1", "0.05", None)
-
-
-@pytest.mark.parametrize(
-    "gate",
-    [
-        {"alpha": 0.05, "beta": 0.2, "correction": "holm", "max_failed": 0.01, "on_inconclusive": "fail", "seed": 0},
-        {"references": "./references/"},
-        {"references": "tmp/../references"},
-    ],
-)
-def test_a_default_that_is_written_out_is_no_change(pair: Trees, gate: dict[str, Any]) -> None:
-    pair.head.write(**gate)
+@pytest.mark.parametrize("folder", ["./references/", "tmp/../references"])
+def test_another_spelling_of_the_references_folder_is_no_change(pair: Trees, folder: str) -> None:
+    pair.head.write(references=folder)
     assert pair.changes() == pair.back() == ()
-
-
-def test_comments_spaces_and_the_order_of_keys_and_tables_are_no_change(pair: Trees) -> None:
-    pair.base.write(alpha=0.04)
-    pair.head.config.write_text(
-        '# judged by\n[tasks]\nsums = {file = "./sums.toml"}\n[models.m]\nmodel = "m.jsonl"  # scores\n'
-        'engine = "recorded"\n[gate]\nalpha=4e-2\nearly_stopping = false\n'
-    )
-    assert pair.changes() == ()
 
 
 def test_loosenings_come_first_then_tightenings_then_what_is_new_each_in_the_files_order(pair: Trees) -> None:
@@ -127,18 +103,10 @@ def test_loosenings_come_first_then_tightenings_then_what_is_new_each_in_the_fil
     write_task(pair.head.folder, "words")
     pair.head.tasks["words"] = {"file": "words.toml"}
     pair.head.write(seed=1, max_failed=0.0, beta=0.1, alpha=0.01)
-    changes = pair.changes()
-    assert [(c.rule, c.effect) for c in changes] == [
-        ("gate.seed", "loosening"),
-        ("gate.alpha", "loosening"),
-        ("tasks.sums.limit", "loosening"),
-        ("gate.max_failed", "tightening"),
-        ("gate.beta", "tightening"),
-        ("tasks.words", "new"),
-    ]
-    for effect in ("loosening", "tightening"):
-        lines = [change.line for change in changes if change.effect == effect]
-        assert lines == sorted(lines)
+    assert list(effects(pair.changes()).items()) == [
+        ("gate.seed", "loosening"), ("gate.alpha", "loosening"), ("tasks.sums.limit", "loosening"),
+        ("gate.max_failed", "tightening"), ("gate.beta", "tightening"), ("tasks.words", "new"),
+    ]  # fmt: skip
 
 
 # --- the checks that are made ---
@@ -155,8 +123,13 @@ def test_a_removed_task_is_a_check_no_longer_made(tmp_path: Path) -> None:
     assert effects(pair.back()) == {"tasks.words": "new"}
 
 
-def test_a_renamed_model_takes_its_checks_away_and_brings_new_ones(pair: Trees) -> None:
-    pair.head.models["n"] = pair.head.models.pop("m")
+def test_a_new_model_brings_new_checks_and_a_renamed_one_takes_away_its_old_ones(pair: Trees) -> None:
+    pair.head.models["n"] = {"engine": "recorded", "model": "n.jsonl"}
+    pair.head.write()
+    (change,) = pair.changes()
+    assert (change.rule, change.base, change.head, change.effect) == ("models.n", None, "sums", "new")
+    assert pair.head.config.read_text().splitlines()[change.line - 1] == "[models.n]"
+    del pair.head.models["m"]
     pair.head.write()
     assert effects(pair.changes()) == {"models.m": "loosening", "models.n": "new"}
 
@@ -202,35 +175,22 @@ def test_what_a_model_is_and_how_it_answers_is_no_rule(pair: Trees, keys: dict[s
     assert pair.changes() == ()
 
 
-def test_another_engine_is_no_rule_but_scores_from_a_file_are(pair: Trees) -> None:
-    pair.base.models["m"]["engine"] = "vllm"
-    pair.base.write()
-    (change,) = pair.changes()
-    assert (change.rule, change.base, change.head, change.effect) == (
-        "models.m.engine", '"vllm"', '"recorded"', "loosening",
-    )  # fmt: skip
-    assert "nothing is evaluated" in change.why
-    assert pair.back() == ()
-    pair.head.models["m"]["engine"] = "openai"
-    pair.head.write()
-    assert pair.changes() == ()
-
-
-def test_scores_from_a_file_are_found_behind_replicas_too(pair: Trees) -> None:
-    for tree, inner in ((pair.base, "vllm"), (pair.head, "recorded")):
-        tree.models["m"] |= {"engine": "ray", "options": {"engine": inner}}
+@pytest.mark.parametrize(("engine", "shown"), [("recorded", '"recorded"'), ("ray", '"ray of recorded"')])
+def test_another_engine_is_no_rule_but_scores_from_a_file_are_behind_replicas_too(
+    pair: Trees, engine: str, shown: str
+) -> None:
+    pair.base.models["m"] |= {"engine": "vllm"}
+    pair.head.models["m"] |= {"engine": engine} | ({"options": {"engine": "recorded"}} if engine == "ray" else {})
+    for tree in (pair.base, pair.head):
         tree.write()
     (change,) = pair.changes()
-    assert (change.rule, change.head, change.effect) == ("models.m.engine", '"ray of recorded"', "loosening")
+    assert (change.rule, change.base, change.head) == ("models.m.engine", '"vllm"', shown)
+    assert change.effect == "loosening"
+    assert "nothing is evaluated" in change.why
     assert pair.back() == ()
-
-
-def test_a_new_model_brings_new_checks(pair: Trees) -> None:
-    pair.head.models["n"] = {"engine": "recorded", "model": "n.jsonl"}
+    pair.head.models["m"] = {"engine": "openai", "model": "m.jsonl"}
     pair.head.write()
-    (change,) = pair.changes()
-    assert (change.rule, change.base, change.head, change.effect) == ("models.n", None, "sums", "new")
-    assert pair.head.config.read_text().splitlines()[change.line - 1] == "[models.n]"
+    assert pair.changes() == ()
 
 
 # --- [report] ---
@@ -248,25 +208,12 @@ def test_a_template_of_the_comment_is_a_rule_by_its_bytes(pair: Trees) -> None:
     assert pair.changes() == ()
     (pair.head.folder / "b.j2").write_text("two")
     (change,) = pair.changes()
-    assert (change.rule, change.effect, change.base, change.head) == (
-        "report.template",
-        "loosening",
-        '"a.j2"',
-        '"b.j2"',
-    )
+    assert (change.rule, change.base, change.head) == ("report.template", '"a.j2"', '"b.j2"')
+    assert change.effect == "loosening"
     assert change.line is not None
 
 
 # --- the whole ---
-
-
-def test_what_the_issue_names_is_a_loosening_each(pair: Trees) -> None:
-    pair.head.tasks["sums"]["limit"] = 1
-    write_task(pair.head.folder, prompt="Think: {{ q }}")
-    pair.head.write(alpha=0.0001)
-    assert set(effects(pair.changes()).items()) >= {
-        ("gate.alpha", "loosening"), ("tasks.sums.limit", "loosening"), ("tasks.sums: prompt", "loosening"),
-    }  # fmt: skip
 
 
 def test_hostile_names_are_quoted_as_keys(tmp_path: Path) -> None:

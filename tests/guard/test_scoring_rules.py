@@ -16,12 +16,17 @@ from tests.trees import Trees, effects, trees
 
 RUBRIC = {"metric": "judge", "judge.rubric": "{{ prompt }} {{ reply }}"}
 CHOICES = {"metric": "exact_match", "target": "A", "choices.options": '["x", "y"]'}
+READ = {"confidence": {"by": "reply"}}
 ATTACK = {"attack": [{"kind": "typos", "field": "q"}]}
 
 
 @pytest.fixture
 def pair(tmp_path: Path) -> Trees:
     return trees(tmp_path)
+
+
+def both(pair: Trees) -> tuple[Project, Project]:
+    return pair.base, pair.head
 
 
 def define(project: Project, **keys: Any) -> None:
@@ -34,17 +39,11 @@ def define(project: Project, **keys: Any) -> None:
         ({}, {"metric_options": {}}, None),
         ({"metric": "rouge_n"}, {"metric": "rouge_n", "metric_options": {"n": 3}}, "metric_options"),
         (RUBRIC, {**RUBRIC, "judge.rubric": "be kind to {{ reply }}"}, "judge"),
-        (RUBRIC, {**RUBRIC, "judge.lowest": 0.0}, "judge"),
         (CHOICES, {**CHOICES, "choices.by": "likelihood"}, "choices"),
         (ATTACK, {"attack": [{"kind": "typos", "field": "q", "rate": 0.01}]}, "attack"),
         (ATTACK, {}, "attack"),
-        ({}, {"target": None, "targets": "{{ [a | string] | tojson }}"}, None),
-        ({"confidence": {"by": "reply"}}, {"confidence": {"by": "tokens"}}, "confidence"),
-        (
-            {"confidence": {"by": "reply"}, "aggregate": "ece"},
-            {"confidence": {"by": "reply"}, "aggregate": "ece", "aggregate_options": {"bins": 2}},
-            "aggregate_options",
-        ),
+        (READ, {"confidence": {"by": "tokens"}}, "confidence"),
+        ({**READ, "aggregate": "ece"}, {**READ, "aggregate": "ece", "aggregate_options.bins": 2}, "aggregate_options"),
         ({"dataset.where": "{{ a > 3 }}"}, {"dataset.where": "{{ a > 9 }}"}, "dataset"),
     ],
 )
@@ -52,34 +51,28 @@ def test_every_new_part_of_a_definition_is_a_rule(
     pair: Trees, before: dict[str, Any], after: dict[str, Any], part: str | None
 ) -> None:
     define(pair.base, **before)
-    define(pair.head, **{key: value for key, value in after.items() if value is not None})
-    if after.get("targets"):
-        text = (pair.head.folder / "sums.toml").read_text()
-        (pair.head.folder / "sums.toml").write_text(text.replace('target = "{{ a }}"\n', ""))
-    found = effects(pair.changes())
-    if part is not None:
-        assert found == {f"tasks.sums: {part}": "loosening"}
-    elif after.get("targets"):
-        assert set(found) == {"tasks.sums: target", "tasks.sums: targets"}
-    else:
-        assert found == {}
+    define(pair.head, **after)
+    assert effects(pair.changes()) == ({f"tasks.sums: {part}": "loosening"} if part else {})
 
 
-@pytest.mark.parametrize(
-    ("part", "looser", "stricter", "rule"),
-    [("alpha", 0.01, 0.04, ".alpha"), ("beta", 0.3, 0.1, ".beta"), ("theta", 3.0, 2.0, ": theta")],
-)
+def test_targets_in_place_of_a_target_are_a_rule(pair: Trees) -> None:
+    path = pair.head.folder / "sums.toml"
+    path.write_text(path.read_text().replace('target = "{{ a }}"', 'targets = "{{ [a | string] | tojson }}"'))
+    assert set(effects(pair.changes())) == {"tasks.sums: target", "tasks.sums: targets"}
+
+
+@pytest.mark.parametrize(("part", "looser", "stricter"), [("alpha", 0.01, 0.04), ("beta", 0.3, 0.1)])
 def test_error_rates_of_a_definition_are_rules_with_a_direction(
-    pair: Trees, part: str, looser: float, stricter: float, rule: str
+    pair: Trees, part: str, looser: float, stricter: float
 ) -> None:
     define(pair.base, **{part: stricter})
     define(pair.head, **{part: looser})
-    assert effects(pair.changes()) == {f"tasks.sums{rule}": "loosening"}
-    assert effects(pair.back()) == {f"tasks.sums{rule}": "tightening"}
+    assert effects(pair.changes()) == {f"tasks.sums.{part}": "loosening"}
+    assert effects(pair.back()) == {f"tasks.sums.{part}": "tightening"}
 
 
 def test_gates_alpha_written_out_goes_before_a_definitions_and_that_is_seen(pair: Trees) -> None:
-    for project in (pair.base, pair.head):
+    for project in both(pair):
         define(project, alpha=0.2)
     assert load_config(pair.head.config).rate("sums", "alpha", 0.2) == 0.2
     pair.head.write(alpha=0.05)  # the default, but now it holds for the task, too
@@ -90,26 +83,18 @@ def test_gates_alpha_written_out_goes_before_a_definitions_and_that_is_seen(pair
     assert effects(pair.changes()) == {"gate.alpha": "loosening"}
 
 
-def test_the_code_of_a_metric_is_a_rule(pair: Trees) -> None:
-    for project in (pair.base, pair.head):
-        define(project, metric="mine.py:score")
-        (project.folder / "mine.py").write_text("def score(answer, target):\n    return 100.0 * (answer == target)\n")
-    assert pair.changes() == ()
-    (pair.head.folder / "mine.py").write_text("def score(answer, target):\n    return 100.0\n")
-    assert effects(pair.changes()) == {"tasks.sums: metric": "loosening"}
-
-
-def test_the_guard_never_runs_the_code_of_a_metric(pair: Trees) -> None:
-    for project in (pair.base, pair.head):
+def test_the_code_of_a_metric_is_a_rule_and_the_guard_never_runs_it(pair: Trees) -> None:
+    for project in both(pair):
         define(project, metric="mine.py:score")
         (project.folder / "mine.py").write_text("raise SystemExit('it ran')\n")
+    assert pair.changes() == ()
     (pair.head.folder / "mine.py").write_text("raise SystemExit('it ran, too')\n")
     assert effects(pair.changes()) == {"tasks.sums: metric": "loosening"}
 
 
 @pytest.mark.parametrize("key", ["dataset", "few_shot_dataset"])
 def test_a_file_that_accuracy_toml_names_for_rows_counts_by_its_content(pair: Trees, key: str) -> None:
-    for project in (pair.base, pair.head):
+    for project in both(pair):
         write_lines(project.folder / "rows.jsonl", questions(20))
         project.tasks["sums"][key] = "rows.jsonl"
         project.write()
@@ -120,20 +105,14 @@ def test_a_file_that_accuracy_toml_names_for_rows_counts_by_its_content(pair: Tr
 
 @pytest.mark.parametrize(
     ("key", "before", "after"),
-    [
-        ("subset", None, "easy"),
-        ("subset", "easy", ["easy", "hard"]),
-        ("choose", None, "letter"),
-        ("run_code", False, True),
-        ("run_code", True, False),
-    ],
+    [("subset", {}, "easy"), ("subset", "easy", ["easy", "hard"]), ("choose", {}, "letter"), ("run_code", False, True)],
 )
-def test_other_ways_to_ask_and_score_are_loosenings(pair: Trees, key: str, before: Any, after: Any) -> None:
+def test_other_ways_to_ask_and_score_are_loosenings_both_ways(pair: Trees, key: str, before: Any, after: Any) -> None:
     for project, value in ((pair.base, before), (pair.head, after)):
-        if value is not None:
+        if value != {}:
             project.tasks["sums"][key] = value
         project.write()
-    assert effects(pair.changes()) == {f"tasks.sums.{key}": "loosening"}
+    assert effects(pair.changes()) == effects(pair.back()) == {f"tasks.sums.{key}": "loosening"}
 
 
 def add_judge(project: Project, **keys: Any) -> None:
@@ -165,7 +144,7 @@ def test_a_judge_under_another_name_is_compared_by_what_it_is(pair: Trees) -> No
 
 
 def test_the_judge_of_the_base_marks_a_pull_request(pair: Trees) -> None:
-    for project in (pair.base, pair.head):
+    for project in both(pair):
         define(project, **RUBRIC)
         project.tasks["sums"] |= {"judge": "strict", "reference": 80.0, "reference_num_samples": 20}
         project.write()
@@ -191,7 +170,7 @@ JUDGES: dict[str, tuple[dict[str, Any], str]] = {
 @pytest.mark.parametrize("way", JUDGES)
 def test_every_file_that_a_judge_names_is_a_rule(pair: Trees, way: str) -> None:
     keys, name = JUDGES[way]
-    for project in (pair.base, pair.head):
+    for project in both(pair):
         add_judge(project, **keys)
         for file in ("j-00001-of-00002.gguf", name):
             (project.folder / file).parent.mkdir(exist_ok=True)
@@ -203,7 +182,7 @@ def test_every_file_that_a_judge_names_is_a_rule(pair: Trees, way: str) -> None:
 
 def test_code_of_a_judge_is_named_by_a_path_that_is_the_same_without_its_dots(pair: Trees) -> None:
     """The guard would compare judge.py, and Python run deep/judge.py."""
-    for project in (pair.base, pair.head):
+    for project in both(pair):
         add_judge(project, options={"serve": ["python", "link/../judge.py"]})
         (project.folder / "deep/er").mkdir(parents=True)
         (project.folder / "link").symlink_to("deep/er")
@@ -217,7 +196,7 @@ def test_code_of_a_judge_is_named_by_a_path_that_is_the_same_without_its_dots(pa
 @pytest.mark.parametrize("linked", ["weights/template.jinja", "code/helper.py"])
 def test_what_a_judge_uses_never_leads_into_the_pull_requests_files(pair: Trees, linked: str) -> None:
     """Both sides would read the head's file, and be the same."""
-    for project in (pair.base, pair.head):
+    for project in both(pair):
         add_judge(project, model="weights", options={"serve": ["python", "code/judge.py"]})
         for name in ("weights", "code"):
             (project.folder / name).mkdir()
@@ -228,22 +207,8 @@ def test_what_a_judge_uses_never_leads_into_the_pull_requests_files(pair: Trees,
         pair.changes()
 
 
-@pytest.mark.parametrize("linked", ["rows.jsonl", "mine.py"])
-def test_a_rule_of_the_base_that_leads_into_the_pull_requests_files_is_refused(pair: Trees, linked: str) -> None:
-    for project in (pair.base, pair.head):
-        define(project, metric="mine.py:score")
-        (project.folder / "mine.py").write_text("def score(answer, target):\n    return 0.0\n")
-        write_lines(project.folder / "rows.jsonl", questions(20))
-        project.tasks["sums"] |= {"dataset": "rows.jsonl", "reference": 80.0, "reference_num_samples": 20}
-        project.write()
-    (pair.base.folder / linked).unlink()
-    (pair.base.folder / linked).symlink_to(pair.head.folder / linked)
-    with pytest.raises(BadInput, match="a link to an absolute path"):
-        rule_sets_of(load_config(pair.head.config), pair.base.config, Selection())
-
-
 def test_task_files_that_lm_eval_includes_are_rules(pair: Trees) -> None:
-    for project in (pair.base, pair.head):
+    for project in both(pair):
         (project.folder / "own").mkdir()
         (project.folder / "own" / "t.yaml").write_text("task: t\n")
         project.tasks["sums"] = {"lm_eval": "t", "options": {"include_path": "own"}}
@@ -257,7 +222,7 @@ def test_task_files_that_lm_eval_includes_are_rules(pair: Trees) -> None:
 
 
 def test_a_picture_that_a_row_names_in_a_table_is_a_rule_and_stays_in_the_repository(pair: Trees) -> None:
-    for project in (pair.base, pair.head):
+    for project in both(pair):
         (project.folder / "shown.png").write_bytes(b"\x89PNG")
         rows = [{**row, "picture": {"bytes": None, "path": "shown.png"}} for row in questions(20)]
         write_task(project.folder, rows=rows, images=["picture"])

@@ -21,25 +21,18 @@ def has(base: Path) -> bool:
     return has_rules(base / CONFIG, base.with_name("head") / CONFIG)
 
 
-def test_a_tree_without_the_folder_of_the_rules_has_none(base: Path) -> None:
-    assert not has(base)
-
-
-def test_an_empty_tree_has_none(base: Path) -> None:
-    (base / "README").unlink()
-    assert not has(base)
-
-
-def test_a_folder_of_other_files_has_none(base: Path) -> None:
-    (base / "gates").mkdir()
-    (base / "gates/README").touch()
-    assert not has(base)
-
-
-def test_an_empty_file_is_one_that_is_there(base: Path) -> None:
-    (base / "gates").mkdir()
-    (base / CONFIG).touch()
-    assert has(base)
+@pytest.mark.parametrize(
+    ("names", "expected"),
+    [((), False), (("README",), False), (("README", "gates/README"), False), (("README", str(CONFIG)), True)],
+)
+def test_a_tree_has_rules_where_the_file_is_there_empty_or_not(
+    tmp_path: Path, names: tuple[str, ...], expected: bool
+) -> None:
+    for name in names:
+        (tmp_path / "base" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "base" / name).touch()
+    (tmp_path / "base").mkdir(exist_ok=True)
+    assert has(tmp_path / "base") == expected
 
 
 @pytest.mark.parametrize("hide", [Path.mkdir, Path.touch, lambda path: path.symlink_to("module")])

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
-
 from accgate.github.api.client import limit_wait, pause
 from tests.cases import each
 
@@ -12,25 +10,18 @@ def wait(status=403, headers=None, body=None, *, limited=0, now=1000.0):
     return limit_wait(status, headers or {}, body, limited=limited, now=now)
 
 
-@pytest.mark.parametrize(
-    "body",
+@each(
+    ("body", "seconds"),
     [
-        {"message": "You have exceeded a Secondary Rate Limit."},
-        {"message": "API rate limit exceeded for installation"},
-        {"message": "You have triggered an abuse detection mechanism."},
-        {
-            "message": "x",
-            "documentation_url": "https://docs.github.com/rest/using-the-rest-api/rate-limits-for-the-rest-api",
-        },
+        ({"message": "You have exceeded a Secondary Rate Limit."}, 60),
+        ({"message": "API rate limit exceeded for installation"}, 60),
+        ({"message": "You have triggered an abuse detection mechanism."}, 60),
+        ({"message": "x", "documentation_url": "https://docs.github.com/rest/x/rate-limits-for-the-rest-api"}, 60),
+        *((body, None) for body in (None, [], "rate limit", {}, {"message": "Resource not accessible by integration"})),
     ],
 )
-def test_each_wording_of_a_limit_is_known(body):
-    assert wait(body=body) == 60
-
-
-@each("body", [None, [], "rate limit", {}, {"message": "Resource not accessible by integration"}])
-def test_another_403_is_no_limit(body):
-    assert wait(body=body) is None
+def test_each_wording_of_a_limit_is_known_and_another_403_is_none(body, seconds):
+    assert wait(body=body) == seconds
 
 
 @each("status", [400, 401, 404, 422, 500])
@@ -38,23 +29,23 @@ def test_another_status_is_no_limit_whatever_it_says(status):
     assert wait(status, {"retry-after": "5", "x-ratelimit-remaining": "0"}, {"message": "rate limit"}) is None
 
 
-def test_requests_that_are_left_are_no_reason_to_wait():
-    assert wait(headers={"x-ratelimit-remaining": "12", "x-ratelimit-reset": "2000"}) is None
+def limits(remaining: str, reset: str) -> dict[str, str]:
+    return {"x-ratelimit-remaining": remaining, "x-ratelimit-reset": reset}
 
 
-@pytest.mark.parametrize(("reset", "seconds"), [("1500", 501), ("900", 1), ("soon", 61), ("", 61)])
-def test_an_exhausted_limit_waits_until_its_reset(reset, seconds):
-    assert wait(headers={"x-ratelimit-remaining": "0", "x-ratelimit-reset": reset}) == seconds
-
-
-def test_retry_after_comes_before_the_reset():
-    headers = {"retry-after": "5", "x-ratelimit-remaining": "0", "x-ratelimit-reset": "1500"}
-    assert wait(429, headers, limited=3) == 5
-
-
-@pytest.mark.parametrize("text", ["Wed, 21 Oct 2026 07:28:00 GMT", "", "-5", "1e9"])
-def test_a_retry_after_that_is_no_number_of_seconds_is_a_minute(text):
-    assert wait(headers={"retry-after": text}) == 60
+@each(
+    ("headers", "seconds"),
+    [
+        (limits("12", "2000"), None),  # requests that are left are no reason to wait
+        (limits("0", "1500"), 501),
+        (limits("0", "900"), 1),
+        (limits("0", "soon"), 61),
+        ({"retry-after": "5"} | limits("0", "1500"), 5),
+        *(({"retry-after": text}, 60) for text in ("Wed, 21 Oct 2026 07:28:00 GMT", "", "-5", "1e9")),
+    ],
+)
+def test_headers_say_how_long_to_wait_and_what_is_no_number_is_a_minute(headers, seconds):
+    assert wait(headers=headers) == seconds
 
 
 def test_pauses_grow_up_to_half_a_minute():
