@@ -13,7 +13,7 @@ from accgate.guard.changes import changed_rules
 from accgate.inputs.checkout import absence_of
 from tests.cases import each
 from tests.gates import Project, questions, right_but, said, write_task
-from tests.inputs.test_checkout import git
+from tests.runner import commit, git
 
 N = 12
 SPARSE = "left out of this sparse checkout; run `git sparse-checkout add gate"
@@ -35,8 +35,7 @@ def gate_in(folder: Path, form: str) -> Path:
         (project.folder / name).write_text(content)
     project.recorded(right_but(2, N))
     git(folder, "init", "-q", f"--object-format={form}")
-    git(folder, "add", "-A")
-    git(folder, "commit", "-qm", "one")
+    commit(folder)
     return folder
 
 
@@ -156,8 +155,7 @@ def test_a_link_that_is_checked_out_as_text_is_named(
     target.parent.mkdir()
     place.rename(target)
     place.symlink_to(os.path.relpath(target, place.parent))
-    git(origin, "add", "-A")
-    git(origin, "commit", "-qm", "link")
+    commit(origin)
     for links, code in (("true", 0), ("false", 2)):
         (folder := tmp_path / links).mkdir()
         gate = clone(origin, folder, "-c", f"core.symlinks={links}") / "gate"

@@ -36,18 +36,14 @@ def check(folder: Path, name: str, content: Any, layout: Layout, wanted: Any) ->
 
 @each(("name", "text", "wanted"), [
     ("a.csv", "id;score\na;1\nb;0\n", TWO),
-    ("a.csv", "\ufeffid;score\r\na;1\r\nb;0\r\n", TWO),
     ("a.csv", "id\tscore\na\t1\nb\t0\n", TWO),
-    ("a.tsv", "id\tscore\na\t1\nb\t0\n", TWO),
     ("a.tsv", "id\tscore;x\na\t1\nb\t0\n", "F: no column is known as the score: there are id, score;x; choose one"),
     ("a.csv", "sep=;\nid;score\na;1\nb;0\n", TWO),
-    ("a.csv", '"id";"score"\n"a";"1"\n"b";"0"\n', TWO),
     ("a.csv", "id;score;of, and why\na;1;x\nb;0;y\n", TWO),  # the rows tell
     ("a.csv", "id;x,score\na;x,1\nb;y,0\n", "F:1: ',' or ';' may separate its columns; write the right one as a line"),
     ("a.csv", "sep=,\nid,score,n;m\na,1,x;y\nb,0,z;w\n", TWO),
     ("a.csv", "id;score\na;1\nb;0;0\n", "F:3: has 3 cells under a header of 2"),
     ("a.csv", "id,score,note\na,1,x; y\nb,0,z; w\n", TWO),
-    ("a.csv", "name;accuracy\na;1\nb;0\n", TWO),
     ("a.csv", "Name,Group,Accuracy\na,x,1\nb,y,0\n", TWO),
     ("a.csv", "name,accuracy,f1\na,1,0.5\nb,0,0\n", "F: accuracy, f1 may be the score; choose one with --score"),
     ("a.csv", "question,comment\na,1\n", "F: no column is known as the id; choose one with --id: there are question"),
@@ -55,16 +51,13 @@ def check(folder: Path, name: str, content: Any, layout: Layout, wanted: Any) ->
     ("a.csv", 'id,score\na,"66,7"\nb,"0,125"\n', {"a": 66.7, "b": 0.125}),
     ("a.csv", "id;score\na;33,333\nb;0\n", "F:2: score is '33,333', whose comma may stand before decimals or after th"),
     ("a.csv", "id;score\na;66,7\nb;1.5\n", "F:2: score is '66,7', with a decimal comma, and line 3 has a decimal po"),
-    ("a.csv", "id;score\na;1.234,5\nb;0\n", "F:2: score is '1.234,5'; write a finite number"),
     ("a.csv", "id,score\na,true\nb,FALSE\n", TWO),
     ("a.csv", "id;score\na;WAHR\nb;FALSCH\n", TWO),
-    ("a.csv", "id;score\na;ja\nb;nein\n", "F:2: score is 'ja'; write a finite number"),
     ("a.csv", "id,result\na,pass\nb,fail\n", TWO),
     ("a.csv", "id,correct\na,correct\nb,incorrect\n", TWO),
     ("a.csv", "id,score\na,pass\nb,50\n", "F:2: score is 'pass' beside scores other than 0 and 1; write 100 or 0"),
     ("a.csv", "id,score\na,pass\nb,maybe\n", "F:3: score is 'maybe'; write a finite number"),
     ("a.csv", "id,score\na,\nb,1\n", "F: no score for 1 of 2 samples: a"),
-    ("a.txt", "id\tscore\na\t1\nb\t0\n", TWO),
     ("a.txt", "id\tscore\r\na\t1\r\nb\t0\r\n".encode("utf-16"), TWO),
     ("a.csv", "id;score\na;1\nb;0\n".encode("utf-16-le").join([b"\xff\xfe", b""]), TWO),
     ("a.jsonl", '{"id": "a", "score": 1}\r\n{"id": "b", "score": 0}\r\n'.encode("utf-16"), "F:1: is not UTF-8; save"),
@@ -73,13 +66,8 @@ def check(folder: Path, name: str, content: Any, layout: Layout, wanted: Any) ->
     ("a.csv", "id;score\nżółw;1\n".encode("cp1250"), "F:2: is not UTF-8; save the file as UTF-8 text"),
     ("a.csv", "id;score\n\u0442\u0435\u0441\u0442;1\n".encode("cp1251"), "F:2: is not UTF-8"),
     ("a.csv", "id;score\nこれは日本語;1\n".encode("shift-jis"), "F:2: is not UTF-8"),
-    ("a.csv", "id;score\n中文;1\n".encode("gbk"), "F:2: is not UTF-8"),
-    ("a.csv", "id;score\n한국;1\n".encode("euc-kr"), "F:2: is not UTF-8"),
-    ("a.csv", "id;score\nřeka;1\nběží;1\ntrýzeň;0\n".encode("cp1250"), "F:2: is not UTF-8"),
-    ("a.csv", "id;score\nerdő;1\n".encode("cp1250"), "F:2: is not UTF-8"),
     ("a.csv", "id;score\né;1\n".encode() + b"\xe9;0\n", "F:3: is not UTF-8"),
     ("a.csv", b"PK\x03\x04" + bytes(30), "F: is a workbook and not text; save the sheet as CSV (in Excel: CSV UTF-8)"),
-    ("a.xlsx", b"PK\x03\x04" + bytes(30), "F: is a workbook"),
     ("a.xls", b"\xd0\xcf\x11\xe0" + bytes(30), "F: is a workbook"),
 ])  # fmt: skip
 def test_a_table_is_read_or_what_is_wrong_is_said(tmp_path: Path, name: str, text: str | bytes, wanted: Any) -> None:
@@ -154,14 +142,11 @@ NEMO = [{"problem_idx": i, "repeat": r, "reward": i * 1.0, "expected_answer": "4
      ("i2", 1, 1))],
      Layout(score="exact_match"), {"i1": [1.0, 0.0], "i2": [0.0, 1.0]}),
     ("stats.json", [helm("i1", 0, em=1.0), helm("i2", 0, em=0.0)], Layout(score="f1"), "F: has no 'f1'"),
-    ("r.jsonl", [evalscope(0, 0, acc=1.0), evalscope(1, 1, acc=0.0)], Layout(), {"0": 1.0, "1": 0.0}),
     ("r.jsonl", [evalscope(i, i // 2, acc=i % 2) for i in range(4)], Layout(), {"0": [0.0, 1.0], "1": [0.0, 1.0]}),
     ("r.jsonl", [evalscope(3, None, acc=1.0), evalscope(4, None, acc=0.0)], Layout(), {"3": 1.0, "4": 0.0}),
     ("r.jsonl", [evalscope(0, 0, acc=1.0, bleu=0.3)], Layout(), "F: sample_score.score.value.acc, sample_score.score."),
     ("r.jsonl", [evalscope(0, 0, acc=1.0, bleu=0.3)], Layout(score="bleu"), {"0": 0.3}),
     ("p.json", promptfoo_file(promptfoo(0, 0, True), promptfoo(1, 0, False)), Layout(), {"0": 1.0, "1": 0.0}),
-    ("p.json", promptfoo_file(promptfoo(0, 0, True), promptfoo(1, 0, False)), Layout(score="success"),
-     {"0": 1.0, "1": 0.0}),
     ("p.jsonl", [promptfoo(0, 0, True), promptfoo(1, 0, False)], Layout(), {"0": 1.0, "1": 0.0}),
     ("p.json", promptfoo_file(promptfoo(0, 0, True), promptfoo(0, 1, False)), Layout(),
      "F:2: id '0' (repeat 0) is already on line 1; each sample must come once; name what tells repeats with --repeat"),
@@ -169,7 +154,6 @@ NEMO = [{"problem_idx": i, "repeat": r, "reward": i * 1.0, "expected_answer": "4
      Layout("$.results.results[?@.promptIdx == 1]"), {"0": 0.0}),
     ("annotations.json", [alpaca("q1", 2.0), alpaca("q2", 1.0), alpaca("q3", 1.5), alpaca("q4", 0), alpaca("q5", 1.75)],
      Layout(), {"q1": 100.0, "q2": 0.0, "q3": 50.0, "q4": 50.0, "q5": 75.0}),
-    ("annotations.json", [alpaca("q1", 2.0), alpaca("q2", None)], Layout(), "F: no score for 1 of 2 samples: q2"),
     ("x_samples.jsonl", [every_eval("a", 1.0), every_eval("b", 0.0)], Layout(), TWO),
     ("x_samples.jsonl", [every_eval("a", 1.0), every_eval("a", 0.0, "mmlu")],
      Layout("$[?@.evaluation_name == 'mmlu']"), {"a": 0.0}),
@@ -192,17 +176,12 @@ def test_files_of_other_tools_are_read(tmp_path: Path, name: str, content: Any, 
     ("a.json", {"a": True, "b": False}, Layout(), "F: shows no list of samples with scores; name them with --rows J"),
     ("a.json", {"a": True, "b": False}, Layout("$"), TWO),
     ("a.json", {"model": "m", "scores": {"a": 1, "b": 0}}, Layout("$.scores"), TWO),
-    ("a.json", {"a": {"acc": 1}, "b": {"acc": 0}}, Layout(), TWO),
     ("a.json", {"passed": ["a"], "failed": ["b"], "seconds": 3}, Layout(), TWO),
-    ("a.json", {"accuracy": 0.5, "bleu": 0.2}, Layout(), "F: shows no list of samples with scores; name them with --r"),
-    ("a.json", {"accuracy": 0.5, "bleu": 0.2}, Layout("$"), {"accuracy": 0.5, "bleu": 0.2}),
     ("a.json", {"x": [{"id": "a", "score": 1}], "y": [{"id": "a", "score": 0}]}, Layout(),
      "F: may have its samples in several places; name them with --rows JSONPATH: there are $.x, $.y"),
     ("a.json", {"x": [{"id": "a", "score": 1}], "y": [{"id": "a", "score": 0}]}, Layout("$.y"), {"a": 0.0}),
     ("a.json", {"n": 2, "x": [{"task": "a", "f": 1}, {"task": "b", "f": 0}]}, Layout(id="task", score="f"), TWO),
     ("a.json", {"n": 2, "x": [{"task": "a", "f": 1}]}, Layout(), "F: no column is known as the id; choose one "),
-    ("a.json", {"x": {"p": 1, "q": 0}, "y": {"p": 1, "q": 1}}, Layout("$.y"), {"p": 1.0, "q": 1.0}),
-    ("a.json", {"x": [1, 0]}, Layout(), "F: shows no list of samples with scores"),
     ("a.json", [1, 0], Layout(), "F: shows no list of samples with scores; name them with --rows JSONPATH: there are "),
     ("a.json", [{"id": "a", "score": 1}], Layout("$.none"), "F: has nothing at $.none"),
     ("a.json", [{"id": "a", "score": 1}], Layout("$["), "$[: is not a JSONPath"),
@@ -214,16 +193,11 @@ def test_files_of_other_tools_are_read(tmp_path: Path, name: str, content: Any, 
      Layout(id="$.q.id", score="$.m[1]"), TWO),
     ("a.jsonl", [{"id": "a", "score": 9, "acc": 1}, {"id": "b", "score": 9, "acc": 0}], Layout(score="acc"), TWO),
     ("a.jsonl", [{"id": "a", "run": i, "acc": i} for i in (0, 1)], Layout(repeat="run"), {"a": [0.0, 1.0]}),
-    ("a.jsonl", [{"id": "a", "seed": s, "acc": 1} for s in ("x", "y")], Layout(repeat="seed"), {"a": [1.0, 1.0]}),
     ("a.jsonl", [{"id": "a", "epoch": e, "acc": 1} for e in (1, 2)], Layout(), {"a": [1.0, 1.0]}),
-    ("a.jsonl", [{"id": "a", "trial": t, "score": 1} for t in (0, 1)], Layout(), {"a": [1.0, 1.0]}),
     ("a.csv", "id,run,score\na,x,1\na,y,0\n", Layout(repeat="run"), {"a": [1.0, 0.0]}),
     ("a.jsonl", [{"id": "a", "acc": 1}, {"id": "a", "acc": 1}], Layout(), "F:2: id 'a' (repeat 0) is already on line"),
     ("a.jsonl", [{"id": "a", "acc": 1}], Layout(id="idd"), "F: has no 'idd'; did you mean 'id'?"),
-    ("a.jsonl", [{"doc_id": 3, "exact_match": 1, "f1": 1}], Layout(), "F: exact_match, f1 may be the score"),
-    ("a.jsonl", [{"id": "a", "score": True}, {"id": "b", "score": False}], Layout(), TWO),
     ("a.jsonl", [{"id": "a", "acc": 1}, {"id": "b"}], Layout(), "F: no score for 1 of 2 samples: b"),
-    ("a.csv", "id,score,acc\na,9,1\nb,9,0\n", Layout(score="acc"), TWO),
 ])  # fmt: skip
 def test_samples_are_found_where_they_are_alone_or_named(
     tmp_path: Path, name: str, content: Any, layout: Layout, wanted: Any
@@ -234,8 +208,7 @@ def test_samples_are_found_where_they_are_alone_or_named(
 def test_parquet_is_read(tmp_path: Path) -> None:
     pyarrow = pytest.importorskip("pyarrow")
     parquet = pytest.importorskip("pyarrow.parquet")
-    parquet.write_table(
-        pyarrow.Table.from_pylist([{"id": "a", "acc": True}, {"id": "b", "acc": False}]), tmp_path / "p.parquet"
-    )
+    rows = [{"id": "a", "acc": True}, {"id": "b", "acc": False}]
+    parquet.write_table(pyarrow.Table.from_pylist(rows), tmp_path / "p.parquet")
     assert outcome(tmp_path / "p.parquet", Layout()) == TWO
     assert outcome(tmp_path / "p.parquet", Layout("$[?@.id == 'b']")) == {"b": 0.0}

@@ -216,8 +216,10 @@ def test_every_check_agrees_with_the_authors_own(monkeypatch: pytest.MonkeyPatch
     rng, disagreed, compared = random.Random(2), [], 0
     pieces = [text for *_, followed, broken in FOLLOWED for text in (followed, broken)]
     pieces += [
+        *"é([]}xI二😀",
         "\n",
         "\n\n",
+        "\t",
         " ",
         ". ",
         "? ",
@@ -230,25 +232,8 @@ def test_every_check_agrees_with_the_authors_own(monkeypatch: pytest.MonkeyPatch
         "The Fox",
         "And",
         "and,",
-        "é",
-        "1815-02-29",
     ]
-    pieces += [
-        "(",
-        "]",
-        "}",
-        "<i>",
-        "</em>",
-        "Dr. Low met J. Doe at 3.30. ",
-        "x",
-        "2,5",
-        "\t",
-        "😀",
-        "二",
-        "a/an",
-        "...",
-        "I",
-    ]
+    pieces += ["<i>", "</em>", "1815-02-29", "Dr. Low met J. Doe at 3.30. ", "2,5", "a/an", "..."]
     for name, options, followed, broken in FOLLOWED:
         if name in EARLIER:
             continue

@@ -54,24 +54,17 @@ def test_squad_scores_are_those_of_torchmetrics(torchmetrics: SimpleNamespace, a
 @each(
     ("answer", "target", "exact", "f1"),
     [
-        ("The Eiffel  Tower!", "eiffel tower", 100, 100),
         ("in Paris, France", "Paris", 0, 50),
         ("cat cat cat", "cat", 0, 50),
         ("a, the", "an", 100, 0),
         ("", "", 100, 0),
-        ("", "Paris", 0, 0),
-        ("theatre", "atre", 0, 0),
         ("don't", "dont", 100, 100),
-        ("1,000", "1000", 100, 100),
         ("new-york", "new york", 0, 0),
         ("“Paris”", "Paris", 0, 0),  # punctuation outside ASCII stays, as officially
     ],
 )
 def test_squad_scores_by_hand(answer: str, target: str, exact: float, f1: float) -> None:
-    assert (metric(overlap, "squad_exact_match")(answer, target), metric(overlap, "squad_f1")(answer, target)) == (
-        exact,
-        f1,
-    )
+    assert (squad_exact_match(answer, target), squad_f1(answer, target)) == (exact, f1)
 
 
 def test_of_several_references_the_best_counts() -> None:
@@ -115,6 +108,12 @@ def test_f_a_and_f_beta_are_the_printed_formulas(precision: float, recall: float
     assert overlap.f_a(0, 0, factor) == overlap.f_beta(0, 0, factor) == 0
 
 
+@each(("answer", "target"), AWKWARD)
+def test_awkward_texts_have_a_score_within_bounds(answer: str, target: str) -> None:
+    for build in overlap.METRICS.values():
+        assert 0 <= build()(answer, target) <= 100
+
+
 @given(answer=TEXTS, target=TEXTS, a=FACTORS)
 def test_no_score_passes_the_bounds_of_its_metric(answer: str, target: str, a: float) -> None:
     for built in (metric(overlap, "f_a", a=a), metric(overlap, "f_beta", beta=a), metric(overlap, "token_f1")):
@@ -128,22 +127,12 @@ def test_f_a_of_a_below_1_may_pass_100_and_says_so() -> None:
     assert metric(overlap, "f_a", a=2.0).highest == 62.5
 
 
-@pytest.mark.parametrize(
-    ("h", "points"), [(0.3, 100.0), (0.6, 100.0), (0.61, 0.0), (1.0, 0.0)]
-)  # 3 of 5 tokens are matched
-def test_em_h_asks_for_a_share_of_the_targets_tokens_in_any_order(h: float, points: float) -> None:
-    assert metric(overlap, "em_h", h=h)("five one three more words", "one two three four five") == points
-
-
-def test_em_h_counts_a_repeated_token_as_often_as_both_have_it() -> None:
-    assert metric(overlap, "em_h", h=0.75)("no", "no no no yes") == 0
-    assert metric(overlap, "em_h", h=0.75)("no no no no", "no no no yes") == 100
-
-
 @given(answer=TEXTS, target=TEXTS, h=st.floats(0.01, 1))
 def test_em_h_is_the_recall_held_against_h(answer: str, target: str, h: float) -> None:
     recall = metric(overlap, "token_recall")(answer, target)
     assert metric(overlap, "em_h", h=h)(answer, target) == 100 * (recall / 100 >= h)
+    by_hand = metric(overlap, "em_h", h=0.6)  # 3 of 5 tokens are matched, in any order
+    assert by_hand("five one three more words", "one two three four five") == 100
 
 
 def test_tokens_may_be_stems_words_or_characters() -> None:
@@ -153,20 +142,12 @@ def test_tokens_may_be_stems_words_or_characters() -> None:
     assert metric(overlap, "token_recall")("北京大学", "北京") == 0
 
 
-@each(("answer", "target"), AWKWARD)
-def test_awkward_texts_have_a_score_within_bounds(answer: str, target: str) -> None:
-    for build in overlap.METRICS.values():
-        assert 0 <= build()(answer, target) <= 100
-
-
 @each(
     ("name", "options", "message"),
     [
         ("f_a", {"a": 0.0}, "a must be 0.001 to 1000"),
         ("f_beta", {"beta": -1.0}, "beta must be 0.001 to 1000"),
-        ("f_beta", {"beta": 1e200}, "beta must be 0.001 to 1000"),
         ("em_h", {"h": 0.0}, "h must be above 0 and at most 1"),
-        ("em_h", {"h": 1.5}, "h must be above 0 and at most 1"),
     ],
 )
 def test_options_out_of_range_are_refused(name: str, options: dict[str, object], message: str) -> None:
