@@ -29,19 +29,25 @@ def in_conflict(text: str, *, start: int = 2, size: int = 7, base: bool = False)
     return "".join(lines[:start]) + ours + middle + theirs
 
 
+def gate_of_files(folder: Path, *, end: str = "") -> Project:
+    """A recorded gate whose task has a file of each kind; its questions and its prompt end in `end`."""
+    (folder / "code").mkdir(parents=True)
+    project = Project(folder, n=N)
+    task = {"dataset.file": "rows.csv", "metric": "code/mine.py:right", "files": ["words.txt"], "few_shot.count": 1}
+    write_task(folder, rows=questions(N), **task, prompt=f"{{{{ q }}}}{end}", **{"few_shot.file": "shots.json"})
+    files = {
+        "rows.csv": "q,a\n" + "".join(f'"{row["q"]}{end}",{row["a"]}\n' for row in questions(N)),
+        "code/mine.py": 'from math import sqrt\n\ndef right(answer, target):\n    """Compare."""\n    return 1.0\n',
+        "words.txt": "a\nb\n", "shots.json": '[\n{"q": "1 + 1?",\n"a": 2}\n]\n',
+    }  # fmt: skip
+    for name, content in files.items():
+        (folder / name).write_text(content)
+    return project.recorded(right_but(2, N))
+
+
 @pytest.fixture
 def project(tmp_path: Path) -> Project:
-    (tmp_path / "gate").mkdir()
-    project = Project(tmp_path / "gate", n=N)
-    task = {"dataset.file": "rows.csv", "metric": "code/mine.py:right", "files": ["words.txt"], "few_shot.count": 1}
-    write_task(project.folder, rows=questions(N), **task, **{"few_shot.file": "shots.json"})
-    (project.folder / "code").mkdir()
-    rows = "q,a\n" + "".join(f"{row['q']},{row['a']}\n" for row in questions(N))
-    code = "from math import sqrt\n\ndef right(answer, target):\n    return 1.0\n"
-    shots = '[\n{"q": "1 + 1?",\n"a": 2}\n]\n'
-    for name, content in {"rows.csv": rows, "code/mine.py": code, "words.txt": "a\n", "shots.json": shots}.items():
-        (project.folder / name).write_text(content)
-    return project.recorded(right_but(2, N))
+    return gate_of_files(tmp_path / "gate")
 
 
 FILES = (
@@ -167,7 +173,7 @@ def origin(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_a_submodule_that_is_not_checked_out_is_named(origin: Path, tmp_path: Path) -> None:
     git(tmp_path, "clone", "-q", str(origin), "there")
     path = tmp_path / "there/shared/data/rows.csv"
-    with pytest.raises(BadInput, match="submodule shared/data, .*; run `git submodule update --init"):
+    with pytest.raises(BadInput, match=r"submodule shared/data, .*; run `git submodule update --init"):
         list(read_table(path))
     git(tmp_path / "there", "submodule", "update", "-q", "--init")
     assert list(read_table(path))

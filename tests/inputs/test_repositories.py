@@ -12,28 +12,16 @@ from accgate.config.config import load_config
 from accgate.guard.changes import changed_rules
 from accgate.inputs.checkout import absence_of
 from tests.cases import each
-from tests.gates import Project, questions, right_but, said, write_task
+from tests.gates import said
+from tests.inputs.test_checkout import gate_of_files
 from tests.runner import commit, git
 
-N = 12
 SPARSE = "left out of this sparse checkout; run `git sparse-checkout add gate"
 
 
 def gate_in(folder: Path, form: str) -> Path:
     """A repository with a recorded gate in its folder `gate`, in git's format of this hash."""
-    (folder / "gate").mkdir(parents=True)
-    project = Project(folder / "gate", n=N)
-    task = {"dataset.file": "rows.csv", "metric": "code/mine.py:right", "files": ["words.txt"], "few_shot.count": 1}
-    write_task(project.folder, rows=questions(N), **task, prompt="Sum: {{ q }}", **{"few_shot.file": "shots.json"})
-    (project.folder / "code").mkdir()
-    files = {
-        "rows.csv": "q,a\n" + "".join(f'"{row["q"]}\nPlease.",{row["a"]}\n' for row in questions(N)),
-        "code/mine.py": 'def right(answer, target):\n    """Compare."""\n    return 1.0\n',
-        "words.txt": "a\nb\n", "shots.json": '[\n{"q": "1 + 1?",\n"a": 2}\n]\n',
-    }  # fmt: skip
-    for name, content in files.items():
-        (project.folder / name).write_text(content)
-    project.recorded(right_but(2, N))
+    gate_of_files(folder / "gate", end="\nPlease.")
     git(folder, "init", "-q", f"--object-format={form}")
     commit(folder)
     return folder

@@ -215,25 +215,8 @@ def test_every_check_agrees_with_the_authors_own(monkeypatch: pytest.MonkeyPatch
     assert set(registry) == set(CHECKS)
     rng, disagreed, compared = random.Random(2), [], 0
     pieces = [text for *_, followed, broken in FOLLOWED for text in (followed, broken)]
-    pieces += [
-        *"é([]}xI二😀",
-        "\n",
-        "\n\n",
-        "\t",
-        " ",
-        ". ",
-        "? ",
-        "! ",
-        '"',
-        "'",
-        "“so”",
-        "* a",
-        "- b",
-        "The Fox",
-        "And",
-        "and,",
-    ]
-    pieces += ["<i>", "</em>", "1815-02-29", "Dr. Low met J. Doe at 3.30. ", "2,5", "a/an", "..."]
+    pieces += [*"é([]}xI二😀\n\t \"'", "\n\n", "Dr. Low met J. Doe at 3.30. ", "The Fox", "1815-02-29", ". ", "? "]
+    pieces += ["! ", "“so”", "* a", "- b", "And", "and,", "<i>", "</em>", "2,5", "a/an", "..."]
     for name, options, followed, broken in FOLLOWED:
         if name in EARLIER:
             continue

@@ -204,16 +204,12 @@ def test_letters_of_other_scripts_are_replaced_by_the_texts_own_and_have_no_neig
     assert attack_text(Attack("case"), "今天天气很好", key="s1") == "今天天气很好"
 
 
-def test_words_do_not_change_places_across_a_line_a_sentence_or_a_figure() -> None:
-    text = "one.\ntwo\nthree, four 5 six"
+def test_words_and_white_space_at_the_ends_of_lines_stay() -> None:
+    text = "one.\ntwo\nthree, four 5 six"  # nor do words change places across a sentence or a figure
     assert attack_text(Attack("swap_words", rate=1), text, key="s1") == text
-
-
-def test_white_space_at_the_ends_of_lines_stays() -> None:
     text = "def add(left, right):\n    return left"
     for seed in range(20):
         changed = attack_text(Attack("space", rate=1, style="add", seed=seed), text, key="s1")
-        assert "\n    return" in changed
         assert changed == "def  add(left,  right):\n    return  left"
 
 
@@ -240,10 +236,13 @@ def test_a_distractor_is_added_at_the_end_and_answers_nothing() -> None:
     assert {attack_text(Attack("distractor"), "", key=f"{i}") for i in range(200)} == set(DISTRACTORS)
 
 
-def test_a_paired_column_is_taken_as_it_is() -> None:
+def test_a_paired_column_is_taken_as_it_is_and_only_the_field_of_a_row_is_attacked() -> None:
     attack = Attack("column", column="paraphrase", field="question")
     row = {"question": "How old is Ada?", "paraphrase": "What is Ada's age?", "answer": "5"}
     assert attack_row(attack, row, key="s1") == {**row, "question": "What is Ada's age?"}
+    row = {"question": QUESTION, "context": QUESTION, "answer": 72}
+    changed = attack_row(Attack("case", field="question"), row, key="s1")
+    assert changed == {**row, "question": attack_text(Attack("case"), QUESTION, key="s1")} != row
     assert attack_text(Attack("column", column="p"), "old", key="s1", paired="new") == "new"
 
 
@@ -261,13 +260,6 @@ def test_a_row_that_cannot_be_attacked_is_refused_with_its_cause(
 ) -> None:
     with pytest.raises(CannotRender, match=re.escape(message)):
         attack_row(attack, row, key="s1")
-
-
-def test_only_the_field_of_a_row_is_attacked() -> None:
-    row = {"question": QUESTION, "context": QUESTION, "answer": 72}
-    changed = attack_row(Attack("case", field="question"), row, key="s1")
-    assert changed == {**row, "question": attack_text(Attack("case"), QUESTION, key="s1")}
-    assert changed["question"] != row["question"] == QUESTION
 
 
 @each(

@@ -195,11 +195,8 @@ def test_simpleqas_letters_are_those_of_simple_evals_where_a_grader_obeys(tmp_pa
     rubric = task.samples[0].rubric
     assert rubric is not None
     assert "```\nQuestion: Who?\nGold target: Ada\nPredicted answer: Bob, <b>\n```\n\nGrade" in rubric.about("Bob, <b>")
-    for reply in ("A", "B", "C", " A\n", "**B**", "(C)", "A: CORRECT", '"A"'):
-        theirs = re.search(r"(A|B|C)", reply)
-        ours = re.search(judge.regex, reply)
-        assert theirs is not None
-        assert ours is not None
-        assert judge.marks[ours[1]] == float(theirs[0] == "A"), reply
+    for reply, letter in (("A", "A"), ("B", "B"), (" A\n", "A"), ("**B**", "B"), ("(C)", "C"), ("A: CORRECT", "A")):
+        assert re.findall(r"(A|B|C)", reply)[0] == letter  # what their code reads
+        assert [judge.marks[mark] for mark in re.findall(judge.regex, reply)] == [float(letter == "A")], reply
     for reply in ("CORRECT", "INCORRECT", "It is A", "", "1", "A predicted answer like this is wrong: B"):
         assert re.search(judge.regex, reply) is None, "the sample fails instead of being wrong"

@@ -91,20 +91,11 @@ CASES: dict[str, Case] = {
         [MBPP],
         "def double(n):\n    return n + n\n",
         "def double(n):\n    return n\n",
-        (
-            "Task 2. Your code should",
-            "f2() != 1\n[BEGIN]\ndef f2",
-            "Task 4.",
-            "[DONE]\n\nYou",
-            "double(-1) == -2\n[BEGIN]\n",
-        ),
+        ("Task 2. Your code", "f2() != 1\n[BEGIN]\ndef f2", "Task 4.", "[DONE]\n\nYou", "(-1) == -2\n[BEGIN]\n"),
         MBPP_PROMPT,
     ),
     "cnn_dailymail": Case(
-        [{"article": "It was n't so. ", "highlights": "He left .", "id": "a1"}],
-        "He left.",
-        "Nobody",
-        ("It wasn't so.  TL;DR:",),
+        [{"article": "It was n't. ", "highlights": "He left ."}], "He left.", "Nobody", ("It wasn't.  TL;DR:",)
     ),
     "json_mode_eval": Case(
         [JSON_MODE], '```json\n{ "name": "Ada" }\n```', '{"name": "Bob"}', ("schema:", "Ada writes programs.")
@@ -123,10 +114,7 @@ CASES: dict[str, Case] = {
         target="long ",
     ),
     "mmmu": Case(
-        [MMMU_ROW],
-        "(B)",
-        "It is C",
-        ("sides has <image 1>?\n\n(A) 3\n(B) 4's\n(C) 5\n(D) 6\n\nAnswer with the option's",),
+        [MMMU_ROW], "(B)", "It is C", ("has <image 1>?\n\n(A) 3\n(B) 4's\n(C) 5\n(D) 6\n\nAnswer with the option's",)
     ),
     "hellaswag": Case(
         [HELLASWAG], "D", "A", ("Roof shingle removal: A man is sitting on a roof. Then He starts",), target="D"

@@ -60,10 +60,8 @@ def test_big_bench_hard_is_one_task_with_a_group_for_each_of_its_27_subsets(monk
 
 def test_one_subset_has_the_ids_and_the_fingerprint_that_it_had_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     """A reference of one subset pairs with a list of it alone, and a changed extraction is told."""
-    hub(
-        monkeypatch,
-        {"snarks": [{"input": "Which is sarcastic?", "target": "(A)"}, {"input": "And this?", "target": "(B)"}]},
-    )
+    rows = [{"input": "Which is sarcastic?", "target": "(A)"}, {"input": "And this?", "target": "(B)"}]
+    hub(monkeypatch, {"snarks": rows})
     one, listed, all_27 = load_task("bbh", subset="snarks"), load_task("bbh", subset=["snarks"]), load_task("bbh")
     assert [sample.id for sample in one.samples] == ["71bfe33b93486487", "aeb338e6e5b18e34"]
     assert one.fingerprint == {
