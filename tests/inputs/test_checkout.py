@@ -8,9 +8,8 @@ from accgate.cli.main import main
 from accgate.engines.vllm.options import weights
 from accgate.errors import BadInput, KeyFaults
 from accgate.inputs.checkout import absence_of
-from accgate.inputs.paths import file_digest, model_file_in, read_json, read_plain
+from accgate.inputs.paths import model_file_in
 from accgate.inputs.rows import read_table
-from accgate.inputs.toml import read_toml
 from tests.cases import each
 from tests.gates import Project, questions, right_but, said, write_task
 from tests.runner import commit, git
@@ -125,14 +124,6 @@ def test_a_run_s_own_files_are_named_too(project: Project, capsys) -> None:
     assert "sums.jsonl:3: begins an unresolved merge" in said(capsys)
 
 
-@each("read", [read_table, read_toml, read_json, read_plain, file_digest])
-def test_every_reader_names_a_pointer(tmp_path: Path, read) -> None:
-    (tmp_path / "a.csv").write_text(POINTER)
-    more = {read_toml: {"fix": ""}, read_json: {"most": 9999, "fix": ""}, read_plain: {"most": 9999}}
-    with pytest.raises(BadInput, match="Git LFS pointer"):
-        list(read(tmp_path / "a.csv", **more.get(read, {})))
-
-
 def test_weights_that_are_pointers_are_named(tmp_path: Path) -> None:
     (tmp_path / "m").mkdir()
     (tmp_path / "m/model.safetensors").write_text(POINTER)
@@ -158,9 +149,9 @@ def test_a_conflict_in_the_only_column_is_no_row(tmp_path: Path) -> None:
 
 @pytest.fixture(scope="module")
 def origin(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A repository with a submodule `shared/data`, and folders `a`, `b/c` and `d`."""
+    """A repository with a submodule `shared/data`."""
     folder = tmp_path_factory.mktemp("origin")
-    for name in ("data/rows.csv", "main/a/x.csv", "main/b/c/x.csv", "main/d/x.csv", "main/top.csv"):
+    for name in ("data/rows.csv", "main/top.csv"):
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text("q,a\n1,1\n")
     for name in ("data", "main"):
@@ -179,20 +170,6 @@ def test_a_submodule_that_is_not_checked_out_is_named(origin: Path, tmp_path: Pa
     assert list(read_table(path))
     assert absence_of(path.with_name("no.csv")) is None
     assert absence_of(tmp_path / "there/shared/no.csv") is None
-
-
-@pytest.mark.parametrize("more", [[], ["--sparse-index"], ["--no-cone"]])
-def test_what_a_sparse_checkout_leaves_out_is_named(origin: Path, tmp_path: Path, more: list[str]) -> None:
-    git(tmp_path, "clone", "-q", str(origin), "there")
-    git(tmp_path / "there", "sparse-checkout", "set", *more, "a")
-    root = tmp_path / "there"
-    assert (root / "a/x.csv").is_file()
-    assert not (root / "b").exists()
-    for folder in ("b/c", "d"):
-        with pytest.raises(BadInput, match=f"left out of this sparse checkout; run `git sparse-checkout add {folder}`"):
-            read_plain(root / folder / "x.csv", 999)
-    (root / "a/x.csv").unlink()
-    assert absence_of(root / "a/x.csv") is absence_of(root / "x.csv") is None
 
 
 def test_references_in_a_submodule_are_not_recorded_anew(project: Project, capsys) -> None:

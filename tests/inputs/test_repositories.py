@@ -106,6 +106,7 @@ ABSENT = [
     ("sha256", sparse("/gate/*", "!/gate/shots.json", version=4), SPARSE),
     ("sha256", sparse("/gate/*", "!/gate/sums.toml", version=2), SPARSE),
     ("sha1", sparse("gate/code", version=4, cone=True), SPARSE + "/references/m`"),
+    ("sha1", sparse("--sparse-index", "gate/code", version=4, cone=True), SPARSE + "/references/m`"),
     ("sha1", beside("rows.csv.dvc", "outs:\n- path: rows.csv\n"), "is kept by DVC; run `dvc pull gate/rows.csv.dvc`"),
     ("sha1", beside("Rows.csv", "q,a\n1,1\n"), "write the path relative to this file; there is 'Rows.csv'"),
     ("sha1", annexed, "it is a git-annex pointer and not the file itself; run `git annex get` for it"),
@@ -158,6 +159,8 @@ def test_a_worktree_and_a_submodule_know_their_own_index(origins: dict[str, Path
     git(root, "worktree", "add", "-q", str(tmp_path / "tree"), "-b", "tree")
     sparse("gate/code", version=4, cone=True)(tmp_path / "tree")
     assert "sparse checkout" in (absence_of(tmp_path / "tree/gate/references/m/sums.toml") or "")
+    (tmp_path / "tree/gate/code/mine.py").unlink()  # as nobody left out
+    assert absence_of(tmp_path / "tree/gate/code/mine.py") is absence_of(tmp_path / "tree/no.csv") is None
     assert absence_of(root / "gate/references/m/no.toml") is None
     git(tmp_path, "init", "-q", "around")
     git(tmp_path / "around", "submodule", "add", "-q", str(root), "inner")

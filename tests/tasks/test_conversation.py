@@ -214,27 +214,24 @@ def test_the_answer_is_the_reply_or_the_reply_with_its_prefix(tmp_path: Path) ->
     assert together.answer(reply, together.samples[0]) == "Rome"
 
 
+BFCL: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {  # a property as BFCL describes it, and as JSON schema
+    "points": ({"type": "array", "items": {"type": "tuple", "items": {"type": "float"}}},
+               {"type": "array", "items": {"type": "array", "items": {"type": "number"}}}),
+    "scale": ({"type": "float", "description": "S."},
+              {"type": "number", "format": "float", "description": "S. This is a float type value."}),
+    "by": ({"type": "any", "description": "B."}, {"type": "string", "description": "B."}),
+    "options": ({"type": "dict", "properties": {"deep": {"type": "boolean"}}},
+                {"type": "object", "properties": {"deep": {"type": "boolean"}}}),
+}  # fmt: skip
+
+
 def test_descriptions_of_bfcl_become_json_schemas() -> None:
     # as `convert_to_tool` of bfcl-eval 2026.3.23 makes it for ModelStyle.OPENAI_COMPLETIONS
-    described = {
-        "name": "geo.area", "description": "Area.",
-        "parameters": {"type": "dict", "required": ["points"], "properties": {
-            "points": {"type": "array", "items": {"type": "tuple", "items": {"type": "float"}}, "description": "P."},
-            "scale": {"type": "float", "description": "S."},
-            "by": {"type": "any", "description": "B."},
-            "options": {"type": "dict", "properties": {"deep": {"type": "boolean"}}, "description": "O."},
-        }},
-    }  # fmt: skip
-    (tool,) = tools_of([described])
-    assert tool == {"type": "function", "function": {
-        "name": "geo_area", "description": "Area.",
-        "parameters": {"type": "object", "required": ["points"], "properties": {
-            "points": {"type": "array", "items": {"type": "array", "items": {"type": "number"}}, "description": "P."},
-            "scale": {"type": "number", "format": "float", "description": "S. This is a float type value."},
-            "by": {"type": "string", "description": "B."},
-            "options": {"type": "object", "properties": {"deep": {"type": "boolean"}}, "description": "O."},
-        }},
-    }}  # fmt: skip
+    theirs, ours = ({name: pair[side] for name, pair in BFCL.items()} for side in (0, 1))
+    about = {"description": "Area.", "name": "geo.area"}
+    (tool,) = tools_of([about | {"parameters": {"type": "dict", "required": ["points"], "properties": theirs}}])
+    parameters = {"type": "object", "required": ["points"], "properties": ours}
+    assert tool == {"type": "function", "function": about | {"name": "geo_area", "parameters": parameters}}
     assert tools_of([TOOL]) == (TOOL,)
 
 

@@ -63,8 +63,8 @@ def test_arithmetic_can_ask_every_question_there_is() -> None:
     assert set(OPERATIONS) == {"+", "-", "*"}
 
 
-@each("length", [300, 512, 1024, 4096, 65_536])
-@each("digits", [1, 5, 18])
+@each("length", [300, 1024, 65_536])
+@each("digits", [1, 18])
 def test_a_passkey_text_has_the_asked_length_within_a_tenth(length: int, digits: int) -> None:
     for row in generate("passkey_retrieval", {"length": length, "digits": digits, "count": 5}, seed=0):
         assert 0.9 * length <= words(row["context"]) <= length

@@ -32,6 +32,9 @@ OTHER = ("slimpajama", "simpleqa", "wmt16_en_de_ter")
 PLAIN = tuple(name for name in CASES if name not in (*CODE, *RUN, *MULTIPLE_CHOICE, *OTHER))
 
 
+LOADED: dict[tuple[Any, ...], Task] = {}
+
+
 def content_of(name: str) -> DefinitionFile:
     return read_definition(library_file(name)).content
 
@@ -47,12 +50,15 @@ def written(path: Path, rows: list[Row]) -> Path:
 
 def loaded(name: str, folder: Path, **arguments: Any) -> Task:
     """The task over its case's rows as local files, as `dataset` in accuracy.toml names them."""
+    key = (name, *arguments.items())
+    if key in LOADED:
+        return LOADED[key]
     case = CASES[name]
     ending = "parquet" if content_of(name).images else "jsonl"
     few_shot = written(folder / "examples.jsonl", list(case.examples)) if case.examples else None
     rows = written(folder / f"rows.{ending}", list(case.rows))
     try:
-        return load_task(name, dataset=rows, few_shot=few_shot, **arguments)
+        return LOADED.setdefault(key, load_task(name, dataset=rows, few_shot=few_shot, **arguments))
     except CannotEvaluate as error:
         if "needs" in str(error):
             pytest.skip(str(error))

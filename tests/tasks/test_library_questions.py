@@ -69,30 +69,23 @@ def test_gpqa_is_asked_as_simple_evals_asks_and_reads_what_it_reads(tmp_path: Pa
         assert task.answer(reply, sample) == match[1].upper(), reply
 
 
-BOXES = {  # the reply, and the points of answers \frac{1}{2} and 033
-    "\\boxed{\\frac12}": (100.0, 0.0),
-    "$\\boxed{0.5}$": (100.0, 0.0),
-    "\\boxed{1/3}, no: \\boxed{\\dfrac{2}{4}}": (100.0, 0.0),
-    "\\boxed{033}.": (0.0, 100.0),
-    "\\boxed{m+n=33}": (0.0, 100.0),
-    "\\boxed{\\textbf{33}}": (0.0, 100.0),
-    "It is 33, or 1/2.": (0.0, 0.0),
-    "\\boxed{33": (0.0, 0.0),
-    "\\boxed{}": (0.0, 0.0),
-    "": (0.0, 0.0),
+BOXES = {  # replies by the right answer that they give
+    "\\frac{1}{2}": ["\\boxed{\\frac12}", "$\\boxed{0.5}$", "\\boxed{1/3}, no: \\boxed{\\dfrac{2}{4}}"],
+    "033": ["\\boxed{033}.", "\\boxed{m+n=33}", "\\boxed{\\textbf{33}}"],
+    "neither": ["\\boxed{330}"],
+    "none": ["It is 33, or 1/2.", "\\boxed{33", "\\boxed{}", ""],
 }
 
 
-@each(("name", "row", "place"), [("math_500", MATH, 0), ("aime_2024", AIME, 1), ("aime_2025", AIME, 1)])
-def test_a_mathematical_answer_is_what_the_last_box_holds(
-    name: str, row: dict[str, object], place: int, tmp_path: Path
-) -> None:
+@each(("name", "row"), [("math_500", MATH), ("aime_2024", AIME), ("aime_2025", AIME)])
+def test_a_mathematical_answer_is_what_the_last_box_holds(name: str, row: dict[str, object], tmp_path: Path) -> None:
     pytest.importorskip("math_verify")
     task = task_of(name, tmp_path, row)
-    for reply, scores in BOXES.items():
-        assert points(task, reply) == scores[place], reply
-        holds = re.search(r"\\boxed\{.*\}", reply) is not None and reply != "\\boxed{}"
-        assert (task.answer(reply, task.samples[0]) is not None) == holds, "a reply without a box counts as unread"
+    for answer, replies in BOXES.items():
+        for reply in replies:
+            assert points(task, reply) == 100.0 * (answer == row["answer"]), reply
+            # A reply without a box counts as unread.
+            assert (task.answer(reply, task.samples[0]) is None) == (answer == "none"), reply
 
 
 def test_a_question_of_squad_without_an_answer_is_right_only_without_one(tmp_path: Path) -> None:

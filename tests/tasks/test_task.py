@@ -208,8 +208,6 @@ def test_jsonl_csv_and_parquet_of_the_same_rows_are_the_same_samples(tmp_path: P
         ({"extract.json_path": "$.sum"}, 'It is {"sum": 2.0}.', "2.0", 100.0),
         ({"extract.json_path": "$.sum"}, "2", None, 0.0),
         ({"extract.form": "number"}, "1 + 1 is 2, as wanted.", "2", 100.0),
-        ({"extract.form": "number", "extract.which": "first"}, "1 + 1 is 2", "1", 0.0),
-        ({"extract.form": "number"}, "no idea", None, 0.0),
         ({"extract.form": "boxed"}, r"so \boxed{1}, no: \boxed{2}", "2", 100.0),
         ({"extract.form": "boxed"}, "2", None, 0.0),
         ({"extract.form": "python"}, "```py\n2\n```", "2\n", 100.0),
