@@ -63,6 +63,7 @@ def summary(shown: Sequence[str], output: str = "A fox ran. It was red.") -> Cas
     return Case(longbench("Who?", [output]), output, "nothing like that here", ("The long context.", *shown))
 
 
+NUMBERED = {"text": ["wood", "iron", "wool"], "label": ["1", "2", "3"]}
 AREA, SMALL = {"base": [10], "height": [5]}, {"base": [1], "height": [2]}
 BOTH = said({"base": 1, "height": 2}, {"base": 10, "height": 5})
 NO_CALL = reply_json("I cannot.", [])
@@ -107,12 +108,7 @@ CASES: dict[str, Case] = {
         ("<text>\nA long text.\n</text>", "Who wrote it?\nChoices:\n(A) Ada\n(B) Bob\n(C) Cyd\n(D) Dan\n\nFormat"),
         target="C",
     ),
-    "slimpajama": Case(
-        [{"text": "short", "meta": {"redpajama_set_name": "C4"}}, {"text": "long " * 20_000, "meta": {}}],
-        "",
-        "",
-        target="long ",
-    ),
+    "slimpajama": Case([{"text": text, "meta": {}} for text in ("short", "long " * 20_000)], "", "", target="long "),
     "mmmu": Case(
         [MMMU_ROW], "(B)", "It is C", ("has <image 1>?\n\n(A) 3\n(B) 4's\n(C) 5\n(D) 6\n\nAnswer with the option's",)
     ),
@@ -145,11 +141,7 @@ CASES: dict[str, Case] = {
     "bfcl_live_irrelevance": Case([bfcl() | {"function": []}, bfcl()], NO_CALL, said({"base": 1}), ("geometry_area",)),
     "arc_challenge": Case([ARC], "B", "A", ("Question: Which is a metal?\n", "Answer:"), target="B"),
     "arc_easy": Case(
-        [{**ARC, "answerKey": "2", "choices": {"text": ["wood", "iron", "wool"], "label": ["1", "2", "3"]}}],
-        "2",
-        "3",
-        ("Question: Which is a metal?\n", "Answer:"),
-        target="2",
+        [{**ARC, "answerKey": "2", "choices": NUMBERED}], "2", "3", ("Which is a metal?\n", "Answer:"), target="2"
     ),
     "truthfulqa_mc1": Case([TRUTHFUL], "C", "A", ("held in Barcelona, Spain.\n\nQ: Is the sky green?\n",), target="C"),
     "bbh": Case(
@@ -169,10 +161,7 @@ CASES: dict[str, Case] = {
         [{"question": f"{i} and 1?", "answer": f"It is {i + 1}.\n#### {i + 1}"} for i in range(5)],
     ),
     "gsm8k_cot": Case(
-        [GSM8K],
-        " 2 + 3 is 5. The answer is 1005.",
-        " The answer is 5.",
-        ("Q: There are 15 trees", "The answer is 6.\n\nQ: If there are 3 cars", "is 8.\n\nQ: 2 and 3 apples?\nA:"),
+        [GSM8K], "5. The answer is 1005.", "The answer is 5.", ("Q: There are 15", "is 8.\n\nQ: 2 and 3 apples?\nA:")
     ),
     "longbench_v1_narrativeqa": phrase("Who ran?", ("Story: The long context.", "Question: Who ran?\n\nAnswer:")),
     "longbench_v1_qasper": phrase(
@@ -235,11 +224,7 @@ CASES |= {
         ("0.0 to 1.0", "Guess: <most", "Probability: <the", "The question is: Who was the man"),
     ),
     "sst2_typos": Case(
-        [{"sentence": "a witty film . ", "label": 1, "idx": 0}],
-        " Positive.",
-        "negative",
-        ("Sentence: a witty film .\nSentiment:",),
-        target="positive",
+        [{"sentence": "a film . ", "label": 1}], " Positive.", "negative", ("a film .\nSentiment:",), target="positive"
     ),
     "qnli_word_order": Case(
         [{"question": "Who sat ?", "sentence": "The cat sat down .", "label": 0, "idx": 0}],

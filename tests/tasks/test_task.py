@@ -292,7 +292,7 @@ def test_what_cannot_be_loaded_names_file_and_row_or_line(tmp_path: Path, keys: 
     assert refusal(file=own(tmp_path, **keys)).startswith(f"{tmp_path}/{message}")
 
 
-@pytest.mark.parametrize("cell", [None, "", math.nan])
+@each("cell", [None, "", math.nan])
 def test_a_row_without_a_cluster_where_others_have_one_is_refused(tmp_path: Path, cell: object) -> None:
     """Such rows would all be one cluster."""
     message = refusal(file=own(tmp_path, [*ROWS, {"q": "x", "a": 1, "page": cell}], columns__cluster="page"))
