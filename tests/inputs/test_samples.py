@@ -36,6 +36,7 @@ def check(folder: Path, name: str, content: Any, layout: Layout, wanted: Any) ->
 
 @each(("name", "text", "wanted"), [
     ("a.csv", "id;score\na;1\nb;0\n", TWO),
+    ("a.csv", "\ufeffid;score\r\na;1\r\nb;0\r\n", TWO),
     ("a.csv", "id\tscore\na\t1\nb\t0\n", TWO),
     ("a.tsv", "id\tscore;x\na\t1\nb\t0\n", "F: no column is known as the score: there are id, score;x; choose one"),
     ("a.csv", "sep=;\nid;score\na;1\nb;0\n", TWO),
@@ -66,6 +67,7 @@ def check(folder: Path, name: str, content: Any, layout: Layout, wanted: Any) ->
     ("a.csv", "id;score\nżółw;1\n".encode("cp1250"), "F:2: is not UTF-8; save the file as UTF-8 text"),
     ("a.csv", "id;score\n\u0442\u0435\u0441\u0442;1\n".encode("cp1251"), "F:2: is not UTF-8"),
     ("a.csv", "id;score\nこれは日本語;1\n".encode("shift-jis"), "F:2: is not UTF-8"),
+    ("a.csv", "id;score\nerdő;1\n".encode("cp1250"), "F:2: is not UTF-8"),
     ("a.csv", "id;score\né;1\n".encode() + b"\xe9;0\n", "F:3: is not UTF-8"),
     ("a.csv", b"PK\x03\x04" + bytes(30), "F: is a workbook and not text; save the sheet as CSV (in Excel: CSV UTF-8)"),
     ("a.xls", b"\xd0\xcf\x11\xe0" + bytes(30), "F: is a workbook"),

@@ -46,7 +46,11 @@ def test_a_name_nearly_right_is_hinted_at() -> None:
     [
         ("ece", {"bin": 3}, "is not an option of ece; did you mean 'bins'"),
         ("ece", {"bins": 2.5}, "is 2.5; give a whole number"),
+        ("ece", {"bins": 0}, "ece: bins must be 1 or more"),
         ("ece_adaptive", {"bins": 0}, "bins must be 1 or more"),
+        ("selective_accuracy", {"coverage": 1.1}, "coverage must be above 0"),
+        ("majority_vote", {"k": -1}, "k must be 1 or more"),
+        ("attack_success_rate_curated", {}, "give ids, or column and holds"),
         ("selective_accuracy", {"coverage": 0.0}, "coverage must be above 0"),
         ("classification_f1", {"average": "macr"}, "give one of 'macro'"),
         ("classification_f1", {"positive": "1"}, 'positive is only for average = "binary"'),

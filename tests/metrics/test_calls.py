@@ -41,7 +41,7 @@ WRONG: list[dict[str, Any]] = [
     {"city": "Oakland"}, {"city": None}, {"days": 4}, {"days": 3.0}, {"detail": 1}, {"scale": "1.5"}, {"unit": "C"},
     {"at": [-122.5, 37.5]}, {"names": ["O'Neill"]}, {"names": ["O'Neill", "Bay", "Bay"]}, {"when": "May 1"},
     {"when": {"day": 1}}, {"when": {"day": 1, "month": "May", "week": 2}},
-    {"stops": [{"name": "Bay"}, {"name": "Oakland"}]},
+    {"stops": [{"name": "Bay"}, {"name": "Oakland"}]}, {"stops": [{"name": "Oakland"}]}, {"days": ""}, {"days": "3"},
 ]  # fmt: skip
 STRICT: list[dict[str, Any]] = [{"when": {"day": True, "month": "May"}}]  # BFCL takes true as 1
 

@@ -130,7 +130,9 @@ def test_tokens_may_be_stems_words_or_characters() -> None:
     [
         ("f_a", {"a": 0.0}, "a must be 0.001 to 1000"),
         ("f_beta", {"beta": -1.0}, "beta must be 0.001 to 1000"),
+        ("f_beta", {"beta": 1e200}, "beta must be 0.001 to 1000"),
         ("em_h", {"h": 0.0}, "h must be above 0 and at most 1"),
+        ("em_h", {"h": 1.5}, "h must be above 0 and at most 1"),
     ],
 )
 def test_options_out_of_range_are_refused(name: str, options: dict[str, object], message: str) -> None:

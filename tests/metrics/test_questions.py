@@ -61,6 +61,7 @@ def test_squad_v2_is_its_scripts_score_where_the_word_is_the_empty_answer() -> N
     [
         ("unanswerable", [""], 100.0),
         ("**Unanswerable.**", [""], 100.0),
+        ("It is unanswerable", [""], 0.0),
         ("", [""], 100.0),
         ("unanswerable", ["Paris"], 0.0),
         ("", ["Paris", ""], 0.0),
@@ -108,6 +109,7 @@ DROP = [
     ("yard yard", [["yard"]], 100, 0),  # sets of words
     ("Rome; Paris", [["Paris", "Rome"]], 100, 100),
     ("Rome", [["Paris", "Rome"]], 50, 0),
+    ("Rome; Paris; Bonn", [["Paris", "Rome"]], 67, 0),
     ("Rome", [["Bonn"], ["Rome"]], 100, 100),
     ("the", [["A"]], 0, 0),  # nothing is left of both
     ("a.", [["A"]], 100, 100),

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from accgate.metrics import match
 from tests.cases import each
-from tests.metrics.texts import metric
+from tests.metrics.texts import AWKWARD, metric
 
 VALID, SCHEMA = (metric(match, name) for name in ("json_valid", "json_schema"))
 JSON = st.recursive(
@@ -97,6 +97,7 @@ def test_formats_are_checked_where_they_are_asked_for() -> None:
     ("schema", "message"),
     [
         ("", "not a JSON object"),
+        ("5", "not a JSON object"),
         ('{"type": "nope"}', "is not a JSON schema: 'nope'"),
         ('{"pattern": "("}', "not a 'regex'"),
         ('{"$schema": []}', r"its \$schema is not text"),
@@ -113,6 +114,11 @@ def test_a_schema_elsewhere_is_not_fetched(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(urllib.request, "urlopen", lambda *_: pytest.fail("it was fetched"))
     with pytest.raises(ValueError, match=r"'http://127\.0\.0\.1:9/schema' leads nowhere"):
         SCHEMA("1", '{"$ref": "http://127.0.0.1:9/schema"}')
+
+
+@each(("answer", "target"), AWKWARD)
+def test_awkward_answers_are_no_json(answer: str, target: str) -> None:
+    assert VALID(answer, target) == VALID(target, answer) == SCHEMA(answer, "{}") == 0
 
 
 def test_a_missing_jsonschema_is_named_with_the_mend(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -79,6 +79,7 @@ def test_options_reach_sacrebleu(name: str, options: dict[str, Any]) -> None:
     ("name", "options", "message"),
     [
         ("bleu", {"max_order": 0}, "max_order must be 1 or more"),
+        ("chrf", {"char_order": 0}, "char_order must be 1 or more"),
         ("chrf", {"word_order": -1}, "word_order must be 0 or more"),
         ("chrf", {"beta": 0}, "beta must be 1 to 1000"),
     ],

@@ -268,6 +268,7 @@ def test_a_row_that_cannot_be_attacked_is_refused_with_its_cause(
     [
         ({"kind": "typo"}, "kind", "did you mean 'typos'?"),
         ({"kind": "typos", "rate": 0}, "rate", "above 0"),
+        ({"kind": "typos", "rate": 1.5}, "rate", "up to 1"),
         ({"kind": "typos", "rate": float("nan")}, "rate", "that is finite"),
         ({"kind": "typos", "seed": 0.5}, "seed", "whole number"),
         ({"kind": "typos", "column": "p"}, "column", "only for kind = 'column'"),

@@ -6,7 +6,9 @@ from accgate.tasks.extract import by_regex
 READ = {  # by what is read
     "A": ["So the answer is (A).", "So the answer is A because of x.", "The answer is $\\boxed{A}$.", "**Answer:** A",
           "Final answer: (A)\n\nI hope this helps."],
-    "B": ["So the answer is **(B)**.", "The answer is option (B).", "The answer is B, since the date is later.",
+    "True": ["So the answer is True."], "valid": ["So the answer is 'valid'"], "yes": ["So the answer is yes."],
+    "-12": ["-12"],
+    "B": ["B", "So the answer is **(B)**.", "The answer is option (B).", "The answer is B, since the date is later.",
           "At first the answer is (A).\nNo, so the answer is (B)."],
     "C": [" (C)\n", "\\boxed{\\text{(C)}}"], "D": ["The correct answer is (D) 05/01/2021."], "a": ["Answer: (a)."],
     "False": ["False.", "So the answer is **False**."], "invalid": ['So the answer is "invalid".'],

@@ -47,6 +47,7 @@ def test_the_answer_is_group_1_or_the_match_and_the_first_or_last(
         ('{"a": 1} {"a": 2}', "$.a", "1"),
         ('[{"a": "x"}, {"a": 0}]', "$[?@.a < 1].a", "0"),
         ('{"a": 1}', "$.b", None),
+        ("4", "$", None),
         ("", "$", None),
         ("[" * 3000, "$", None),
         ("[" * 500 + "]" * 500, "$..a", None),
