@@ -197,3 +197,8 @@ def test_common_tokens_are_as_many_and_stand_where_rouge_scores_table_has_them(
 ) -> None:
     assert lcs_length(reference, candidate) == rouge_scorer._lcs_table(reference, candidate)[-1][-1]
     assert lcs_positions(reference, candidate) == rouge_scorer.lcs_ind(reference, candidate)
+
+
+def test_long_lists_are_measured_in_the_time_that_a_table_would_not_take() -> None:
+    first = [str(number % 977) for number in range(20_000)]
+    assert lcs_length(first, first[::2]) == 10_000

@@ -100,6 +100,7 @@ def test_json_answers_are_what_the_text_says() -> None:
         ("arithmetic", {"low": 5, "high": 1, "count": 1}, "numbers from 5 to 1 give 0 different questions, not 1"),
         ("passkey_retrieval", {"length": 30}, "length is 30 tokens, too short to hide a pass key in; give at least 64"),
         ("passkey_retrieval", {"digits": 19}, "digits is 19; a pass key has 1 to 18"),
+        ("passkey_retrieval", {"digits": 0}, "digits is 0; a pass key has 1 to 18"),
         ("json_extraction", {"count": 72_001}, "there are 72000 different people, not 72001; lower the count"),
     ],
 )
@@ -122,7 +123,5 @@ def test_what_cannot_be_generated_says_why_and_what_can(name: str, options: dict
 )
 def test_an_option_that_a_generator_does_not_take_is_named(option: str, value: Any, fault: str) -> None:
     assert faults("arithmetic", low=-5, **{option: value}) == [(option, fault)]
-    assert [name for name, _ in faults("passkey_retrieval", length=0, digits=-1, seed=-1, count=5)] == [
-        "length",
-        "digits",
-    ]
+    several = faults("passkey_retrieval", length=0, digits=-1, seed=-1, count=5)
+    assert [name for name, _ in several] == ["length", "digits"]

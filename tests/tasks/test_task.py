@@ -254,9 +254,7 @@ def test_hub_rows_and_examples_come_from_their_splits(tmp_path: Path, monkeypatc
         return splits[split]
 
     monkeypatch.setitem(sys.modules, "datasets", SimpleNamespace(load_dataset=load_dataset))
-    hub: dict[str, Any] = {
-        f"dataset.{key}": value for key, value in {"file": None, "hub": "x/y", "name": "main"}.items()
-    }
+    hub: dict[str, Any] = {"dataset.file": None, "dataset.hub": "x/y", "dataset.name": "main"}
     hub |= {"dataset.revision": "0a", "few_shot.split": "train"}
     task = load_task("own", file=own(tmp_path, prompt=BASE["prompt"], dataset__options={"data_dir": "d"}, **hub))
     assert asked == [("x/y", "main", {"revision": "0a", "data_dir": "d"})] * 2
