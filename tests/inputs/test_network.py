@@ -83,10 +83,8 @@ def authority(tmp_path_factory: pytest.TempPathFactory) -> Path:
     if shutil.which("openssl") is None:
         pytest.skip("needs openssl")
     folder = tmp_path_factory.mktemp("authority")
-    words = (
-        "req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 -subj /CN=accgate -keyout key.pem"
-    )
-    words += " -out ca.pem -addext subjectAltName=IP:127.0.0.1"
+    words = "req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 -subj /CN=accgate"
+    words += " -keyout key.pem -out ca.pem -addext subjectAltName=IP:127.0.0.1"
     subprocess.run(["openssl", *words.split()], cwd=folder, check=True, capture_output=True)
     return folder / "ca.pem"
 

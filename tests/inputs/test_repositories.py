@@ -12,31 +12,18 @@ from accgate.config.config import load_config
 from accgate.guard.changes import changed_rules
 from accgate.inputs.checkout import absence_of
 from tests.cases import each
-from tests.gates import Project, questions, right_but, said, write_task
-from tests.inputs.test_checkout import git
+from tests.gates import said
+from tests.inputs.test_checkout import gate_of_files
+from tests.runner import commit, git
 
-N = 12
 SPARSE = "left out of this sparse checkout; run `git sparse-checkout add gate"
 
 
 def gate_in(folder: Path, form: str) -> Path:
     """A repository with a recorded gate in its folder `gate`, in git's format of this hash."""
-    (folder / "gate").mkdir(parents=True)
-    project = Project(folder / "gate", n=N)
-    task = {"dataset.file": "rows.csv", "metric": "code/mine.py:right", "files": ["words.txt"], "few_shot.count": 1}
-    write_task(project.folder, rows=questions(N), **task, prompt="Sum: {{ q }}", **{"few_shot.file": "shots.json"})
-    (project.folder / "code").mkdir()
-    files = {
-        "rows.csv": "q,a\n" + "".join(f'"{row["q"]}\nPlease.",{row["a"]}\n' for row in questions(N)),
-        "code/mine.py": 'def right(answer, target):\n    """Compare."""\n    return 1.0\n',
-        "words.txt": "a\nb\n", "shots.json": '[\n{"q": "1 + 1?",\n"a": 2}\n]\n',
-    }  # fmt: skip
-    for name, content in files.items():
-        (project.folder / name).write_text(content)
-    project.recorded(right_but(2, N))
+    gate_of_files(folder / "gate", end="\nPlease.")
     git(folder, "init", "-q", f"--object-format={form}")
-    git(folder, "add", "-A")
-    git(folder, "commit", "-qm", "one")
+    commit(folder)
     return folder
 
 
@@ -119,6 +106,7 @@ ABSENT = [
     ("sha256", sparse("/gate/*", "!/gate/shots.json", version=4), SPARSE),
     ("sha256", sparse("/gate/*", "!/gate/sums.toml", version=2), SPARSE),
     ("sha1", sparse("gate/code", version=4, cone=True), SPARSE + "/references/m`"),
+    ("sha1", sparse("--sparse-index", "gate/code", version=4, cone=True), SPARSE + "/references/m`"),
     ("sha1", beside("rows.csv.dvc", "outs:\n- path: rows.csv\n"), "is kept by DVC; run `dvc pull gate/rows.csv.dvc`"),
     ("sha1", beside("Rows.csv", "q,a\n1,1\n"), "write the path relative to this file; there is 'Rows.csv'"),
     ("sha1", annexed, "it is a git-annex pointer and not the file itself; run `git annex get` for it"),
@@ -156,8 +144,7 @@ def test_a_link_that_is_checked_out_as_text_is_named(
     target.parent.mkdir()
     place.rename(target)
     place.symlink_to(os.path.relpath(target, place.parent))
-    git(origin, "add", "-A")
-    git(origin, "commit", "-qm", "link")
+    commit(origin)
     for links, code in (("true", 0), ("false", 2)):
         (folder := tmp_path / links).mkdir()
         gate = clone(origin, folder, "-c", f"core.symlinks={links}") / "gate"
@@ -172,6 +159,8 @@ def test_a_worktree_and_a_submodule_know_their_own_index(origins: dict[str, Path
     git(root, "worktree", "add", "-q", str(tmp_path / "tree"), "-b", "tree")
     sparse("gate/code", version=4, cone=True)(tmp_path / "tree")
     assert "sparse checkout" in (absence_of(tmp_path / "tree/gate/references/m/sums.toml") or "")
+    (tmp_path / "tree/gate/code/mine.py").unlink()  # as nobody left out
+    assert absence_of(tmp_path / "tree/gate/code/mine.py") is absence_of(tmp_path / "tree/no.csv") is None
     assert absence_of(root / "gate/references/m/no.toml") is None
     git(tmp_path, "init", "-q", "around")
     git(tmp_path / "around", "submodule", "add", "-q", str(root), "inner")

@@ -37,26 +37,18 @@ def parsed(text: str) -> TomlFile:
     ("content", "expected"),
     [
         (b"", ":1: is empty; do this"),
-        (b" \n\t\r\n", ":1: is empty; do this"),
         (b"\xef\xbb\xbf", ":1: is empty; do this"),
         (b"a = 1\nb = '\xff'\n", ":2: byte 11 is not UTF-8; save the file as UTF-8 text"),
-        (b"\xef\xbb\xbfa=1\n\xff", ":2: byte 7 is not UTF-8; save the file as UTF-8 text"),
         ("a = 1\n".encode("utf-16"), ":1: byte 0 is not UTF-8; save the file as UTF-8 text"),
-        (bytes(range(256)), ":2: byte 128 is not UTF-8; save the file as UTF-8 text"),
         (b"a" * 10_000_000, ": has 10,000,000 bytes, more than 1,000,000; is it the right file?"),
         (b"a = 1\0\n", ":1: is not valid TOML: "),
-        (b"a = 1\rb = 2\r", ":1: is not valid TOML: "),
         (b"a = 1\n\nb =\n", ":3: is not valid TOML: Invalid value; see https://toml.io for the syntax"),
-        (b"a = 1\nb = 'x\n", ":2: is not valid TOML: "),
         (b'a = 1\nb = """x\n\n\n', ":2: is not valid TOML: Unterminated string; see https://toml.io for the syntax"),
         (b"a = [1,\n2\n", ":2: is not valid TOML: Unclosed array; see https://toml.io for the syntax"),
-        (b"\nnot toml at all", ":2: is not valid TOML: "),
         (b"a = 2024-02-30", ":1: is not valid TOML: Invalid date or datetime; see https://toml.io for the syntax"),
         (b"a = " + b"[" * 5000, ": is nested too deeply; is it the right file"),
-        (b"a = " + b"[" * 5000 + b"]" * 5000, ": is nested too deeply; is it the right file"),
         (b"a = " + b"[" * 100 + b"]" * 100, ": is nested too deeply; is it the right file"),
         (b"a" + b".a" * 2000 + b" = 1", ": is nested too deeply; is it the right file"),
-        (b"[a" + b".a" * 2000 + b"]", ": is nested too deeply; is it the right file"),
         (b"a = 1\nb = " + b"1" * 5000, ":2: holds a number of thousands of digits; a whole number of TOML has 64 bits"),
         (b"a = 1\n[t]\nb = [0, 0x" + b"f" * 5000 + b"]", ":3: t.b[1]: is a number of more than 64 bits; a whole"),
         (b"a = 9223372036854775808", ":1: a: is a number of more than 64 bits; a whole number of TOML has 64 bits"),
@@ -75,16 +67,7 @@ def test_a_file_that_cannot_be_used_is_one_message_with_line_and_mend(
 
 @each(
     ("text", "line"),
-    [
-        ("[a]\nb = 1\n[a]\n", 3),
-        ("[a]\nb = 1\nb = 2\n", 3),
-        ("a.b = 1\na.b = 2\n", 2),
-        ("a = {b = 1, b = 2}\n", 1),
-        ("a = {b = 1}\n[a.c]\n", 2),
-        ("a = 1\n[a]\n", 2),
-        ("a = [1]\n[[a]]\n", 2),
-        ("[a.b]\n[a]\nb.c = 1\n", 3),
-    ],
+    [("[a]\nb = 1\n[a]\n", 3), ("a.b = 1\na.b = 2\n", 2), ("a = {b = 1}\n[a.c]\n", 2), ("a = 1\n[a]\n", 2)],
 )
 def test_a_key_or_table_given_twice_says_to_keep_one(tmp_path: Path, text: str, line: int) -> None:
     path = written(tmp_path, text)
@@ -94,16 +77,13 @@ def test_a_key_or_table_given_twice_says_to_keep_one(tmp_path: Path, text: str, 
     assert caught.value.messages[0].endswith("; each table and key may appear once; rename or remove one of the two")
 
 
-@pytest.mark.parametrize(("name", "why"), [("missing.toml", "No such file or directory; do this"), (".", "directory")])
+@each(
+    ("name", "why"),
+    [("missing.toml", "No such file or directory; do this"), (".", "is a directory; give the TOML file in it")],
+)
 def test_what_is_no_file_says_so(tmp_path: Path, name: str, why: str) -> None:
     with pytest.raises(BadInput, match=why):
         read_toml(tmp_path / name, fix="do this")
-
-
-def test_a_directory_asks_for_the_file_in_it(tmp_path: Path) -> None:
-    with pytest.raises(BadInput) as caught:
-        read_toml(tmp_path, fix="do this")
-    assert str(caught.value) == f"{tmp_path}: is a directory; give the TOML file in it"
 
 
 def test_the_largest_numbers_and_the_deepest_tables_are_read(tmp_path: Path) -> None:
@@ -168,37 +148,24 @@ size = 4
     ("key", "line"),
     [
         (("first",), 3),
-        (("plain",), 5),
-        (("plain", "key"), 6),
         (("plain", "indented"), 7),
-        (("plain", "sub table"), 8),
         (("plain", "sub table", "literal key"), 9),
         (("plain", "sub table", "quoted A = ["), 10),
-        (("plain", "sub table", "dotted"), 11),
         (("plain", "sub table", "dotted", "deep"), 11),
         (("plain", "sub table", "dotted", "x.y"), 12),
         (("plain", "sub table", "inline", "two", "three", 0, "four"), 13),
-        (("strings", "basic"), 15),
         (("strings", "before"), 14),  # no such key: the line of its table
-        (("strings", "literal"), 20),
         (("strings", "after"), 22),
         (("strings", "same_line"), 23),
         (("arrays", "numbers", 1), 25),
         (("arrays", "tables", 1, "name"), 29),
         (("arrays", "last"), 33),
-        (("things",), 34),
-        (("things", 0), 34),
         (("things", 0, "name"), 35),
-        (("things", 1), 36),
-        (("things", 1, "name"), 37),
-        (("things", 1, "part"), 38),
         (("things", 1, "part", "size"), 39),
         (("things", 1, "list", 0, "size"), 41),
-        (("things", 1, "list", 1), 43),
         (("things", 1, "list", 1, "size"), 44),
         (("things", 2, "part", "size"), 47),
         (("nowhere", "at", "all"), 1),
-        ((), 1),
     ],
 )  # fmt: skip
 def test_every_kind_of_key_is_found_on_its_line(key: tuple[str | int, ...], line: int, newline: str) -> None:
@@ -261,29 +228,20 @@ class Shape:
     [
         ("nmae = 1", "nmae: unknown key; did you mean 'name'?"),
         ("Whole = 1", "Whole: unknown key; did you mean 'whole'?"),
-        ("WHOLE = 1", "WHOLE: unknown key; did you mean 'whole'?"),
         ("inner = {size = 1, sise = 1}", "inner.sise: unknown key; did you mean 'size'?"),
         ("inners.a = {size = 1, zzz = 1}", "inners.a.zzz: unknown key; known are share, size"),
-        ("listed = [{size = 1, zzz = 1}]", "listed[0].zzz: unknown key; known are share, size"),
         ("inner = {}", "inner.size: is missing; add it: 1 or more"),
         ("inner = 1", "inner: is 1, a whole number; write a table"),
         ("inner = {size = 0}", "inner.size: is 0; write a number from 1 (1 or more)"),
         ("inner = {size = 1, share = 1}", "inner.share: is 1; write a number below 1"),
-        ("counts = {a = 0}", "counts.a: is 0; write a number from 1"),
-        ("counts = []", "counts: is [], an array; write a table"),
         ("words = 'x'", "words: is 'x', text; write an array"),
         ("words = ['x', 1]", "words[1]: is 1, a whole number; write text in quotes"),
-        ("listed = {}", "listed: is {}, a table; write an array"),
         ("number = true", "number: is True, a boolean; write a number"),
-        ("number = '1'", "number: is '1', text; write a number"),
         ("number = 07:32:00", "a date or time; write a number"),
         ("number = nan", "number: is nan; write a number that is finite"),
         ("whole = 1.5", "whole: is 1.5, a number; write a whole number"),
-        ("whole = 1.0", "whole: is 1.0, a number; write a whole number"),
         ("flag = 1", "flag: is 1, a whole number; write true or false"),
         ("kind = 'god'", "kind: is 'god'; write one of good, bad; did you mean 'good'?"),
-        ("kind = 'xyz'", "kind: is 'xyz'; write one of good, bad"),
-        ("kind = 1", "kind: is 1; write one of good, bad"),
         ("whole = '" + "x" * 100 + "'", "whole: is '" + "x" * 56 + "..., text; write a whole number"),
     ],
 )

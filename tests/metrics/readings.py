@@ -8,6 +8,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import pytest
 import yaml
 
 # a reply to a word problem, the target, and whether a person says that the reply gives it
@@ -124,13 +125,28 @@ def flexible(reply: str, target: str) -> bool:
     return answer.lower() == target.lower()
 
 
+def harness_tasks() -> Path:
+    """The folder of lm-evaluation-harness's task files, or a skipped test where it is not installed."""
+    spec = importlib.util.find_spec("lm_eval")
+    if spec is None or spec.origin is None:
+        pytest.skip("lm_eval is not installed: it is the oracle here")
+    return Path(spec.origin).parent / "tasks"
+
+
+def their_drop() -> Any:
+    """The harness's copy of the script of DROP's authors, without the harness around it."""
+    spec = importlib.util.spec_from_file_location("their_drop", harness_tasks() / "drop" / "utils.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
 @cache
 def harness_settings() -> tuple[dict[str, Any], list[str]]:
     """The regular expression that reads the answer, and those of what the comparison ignores."""
-    spec = importlib.util.find_spec("lm_eval")
-    assert spec is not None
-    assert spec.origin is not None
-    path = Path(spec.origin).parent / "tasks" / "gsm8k" / "gsm8k-cot.yaml"
+    path = harness_tasks() / "gsm8k" / "gsm8k-cot.yaml"
     task = yaml.safe_load(path.read_text(encoding="utf-8"))
     (steps,) = (each["filter"] for each in task["filter_list"] if each["name"] == "flexible-extract")
     assert (steps[0]["function"], steps[0]["group_select"]) == ("regex", -1)

@@ -50,18 +50,6 @@ def test_calibration_errors_are_those_of_torchmetrics_documentation(name: str, p
     assert metrics.aggregate(name, bins=2)(records) == pytest.approx(points, abs=0.005)
 
 
-@pytest.mark.parametrize("bins", [1, 7, 10, 15, 100])
-@pytest.mark.parametrize(("name", "norm"), [("ece", "l1"), ("rmsce", "l2"), ("mce", "max")])
-def test_calibration_errors_are_torchmetrics_off_the_edges(name: str, norm: str, bins: int) -> None:
-    torch = pytest.importorskip("torch")
-    oracle = pytest.importorskip("torchmetrics.functional.classification").binary_calibration_error
-    records = confident(np.random.default_rng(bins), 500)
-    confidence = torch.tensor([r["confidence"] for r in records], dtype=torch.float64)
-    right = torch.tensor([int(r["score"] > 0) for r in records])
-    expected = 100.0 * float(oracle(confidence, right, n_bins=bins, norm=norm))
-    assert metrics.aggregate(name, bins=bins)(records) == pytest.approx(expected, rel=1e-9)
-
-
 @each(
     ("confidence", "bins", "place"),
     [(0.0, 10, 0), (0.1, 10, 0), (0.1000001, 10, 1), (0.7, 10, 6), (0.07, 100, 6), (0.29, 100, 28), (1.0, 10, 9)],
@@ -71,14 +59,6 @@ def test_a_confidence_on_an_edge_belongs_to_the_bin_below_and_0_to_the_first(
 ) -> None:
     (rows,) = metrics.aggregate("ece", bins=bins).encode(columns(confidence=[confidence], score=[0.0]))
     assert rows[0, 0] == place
-
-
-def test_calibration_errors_of_a_small_table_by_hand() -> None:
-    """Bins (0, 0.5] and (0.5, 1]: gaps 30 - 50 and 80 - 100 * 2/3."""
-    records = columns(confidence=[0.2, 0.4, 0.6, 0.8, 1.0], score=[0.0, 100.0, 0.0, 100.0, 100.0])
-    assert metrics.aggregate("ece", bins=2)(records) == pytest.approx((2 * 20 + 3 * 40 / 3) / 5)
-    assert metrics.aggregate("mce", bins=2)(records) == pytest.approx(20.0)
-    assert metrics.aggregate("rmsce", bins=2)(records) == pytest.approx(np.sqrt((2 * 400 + 3 * (40 / 3) ** 2) / 5))
 
 
 def test_a_score_between_0_and_100_is_a_share_of_a_right_answer() -> None:

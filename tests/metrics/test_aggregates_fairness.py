@@ -18,7 +18,7 @@ from accgate.metrics.registry import aggregate_builders
 from tests.cases import each
 from tests.metrics.aggregate_records import columns, labelled
 
-SEEDS = range(8)
+SEEDS = range(4)
 
 
 def arrays(records: list[dict[str, Any]]) -> tuple[list[int], list[int], list[str]]:
@@ -35,19 +35,13 @@ def table(**groups: str) -> list[dict[str, Any]]:
 
 
 @each("seed", SEEDS)
-def test_the_selection_rate_form_is_fairlearns(seed: int) -> None:
+def test_the_forms_of_fairlearn_are_fairlearns(seed: int) -> None:
     records = labelled(np.random.default_rng(seed), 120, 2 + seed % 3)
     truth, found, groups = arrays(records)
-    expected = demographic_parity_difference(truth, found, sensitive_features=groups)
-    assert metrics.aggregate("demographic_parity_difference_selection_rate")(records) == pytest.approx(100 * expected)
-
-
-@each("seed", SEEDS)
-def test_the_largest_difference_in_odds_is_fairlearns(seed: int) -> None:
-    records = labelled(np.random.default_rng(seed), 120, 2 + seed % 3)
-    truth, found, groups = arrays(records)
-    expected = equalized_odds_difference(truth, found, sensitive_features=groups)
-    assert metrics.aggregate("equalised_odds_difference_fairlearn")(records) == pytest.approx(100 * expected)
+    parity = demographic_parity_difference(truth, found, sensitive_features=groups)
+    assert metrics.aggregate("demographic_parity_difference_selection_rate")(records) == pytest.approx(100 * parity)
+    odds = equalized_odds_difference(truth, found, sensitive_features=groups)
+    assert metrics.aggregate("equalised_odds_difference_fairlearn")(records) == pytest.approx(100 * odds)
 
 
 @each("seed", SEEDS)
@@ -131,11 +125,7 @@ def test_a_group_that_a_resample_misses_leaves_the_others_to_compare() -> None:
         ({}, table(a="tp tn", b="tp", c="tp"), "give both group_0 and group_1"),
         ({"group_1": "b"}, table(a="tp tn", b="tp"), "give both group_0 and group_1"),
         ({"group_0": "a", "group_1": "bb"}, table(a="tp tn", b="tp"), "no group 'bb'; did you mean 'b'"),
-        (
-            {"positive": "yes"},
-            table(a="tp tn", b="tp"),
-            "positive is 'yes', not a true label; known are 0",
-        ),
+        ({"positive": "yes"}, table(a="tp tn", b="tp"), "positive is 'yes', not a true label; known are 0"),
         ({}, table(a="tp", b="tp"), r"with 1 true label \(1\), set `positive`"),
     ],
 )

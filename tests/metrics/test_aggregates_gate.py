@@ -52,13 +52,12 @@ PAIRS = {"ece": calibrated, "attack_success_rate": attacked}
 
 @pytest.mark.parametrize("name", PAIRS)
 def test_false_alarms_stay_under_alpha_and_real_losses_are_seen(name: str) -> None:
-    """At 30 runs more than 6 false alarms come with a probability under 0.001 where alpha is 0.05."""
-    healthy = [decided(name, *PAIRS[name](np.random.default_rng([1, s]), 200, 0.0)) for s in range(30)]
-    worse = [decided(name, *PAIRS[name](np.random.default_rng([2, s]), 200, 18.0)) for s in range(12)]
-    assert sum(v.verdict == "regression" for v in healthy) <= 6
-    assert sum(v.verdict == "regression" for v in worse) >= 10
-    better = [decided(name, *PAIRS[name](np.random.default_rng([2, s]), 200, 18.0)[::-1]) for s in range(3)]
-    assert {v.verdict for v in better} == {"pass"}
+    """At 15 runs more than 4 false alarms come with a probability under 0.001 where alpha is 0.05."""
+    healthy = [decided(name, *PAIRS[name](np.random.default_rng([1, s]), 200, 0.0)) for s in range(15)]
+    pairs = [PAIRS[name](np.random.default_rng([2, s]), 200, 18.0) for s in range(6)]
+    assert sum(v.verdict == "regression" for v in healthy) <= 4
+    assert sum(decided(name, *pair).verdict == "regression" for pair in pairs) >= 5
+    assert {decided(name, *pair[::-1]).verdict for pair in pairs[:2]} == {"pass"}
 
 
 def calibrated_at(confidence: Sequence[float], rng: np.random.Generator) -> Records:
@@ -71,11 +70,11 @@ def calibrated_at(confidence: Sequence[float], rng: np.random.Generator) -> Reco
 def test_calibrated_confidences_that_spread_over_more_bins_are_no_regression(name: str) -> None:
     """Chance alone raises the error of every bin: 62% of such runs failed by `rmsce`, 40% by `ece` and `mce`."""
     failed = 0
-    for seed in range(30):
+    for seed in range(15):
         rng = np.random.default_rng([7, seed])
         constant, spread = calibrated_at([0.7] * 150, rng), calibrated_at(rng.uniform(0.0, 1.0, 150).tolist(), rng)
         failed += decided(name, constant, spread).verdict == "regression"
-    assert failed <= 6  # more come with a probability under 0.001 where alpha is 0.05
+    assert failed <= 4  # more come with a probability under 0.001 where alpha is 0.05
 
 
 @pytest.mark.slow
@@ -102,17 +101,13 @@ def test_what_bins_make_of_the_difference_is_that_of_the_binomial_distribution()
         before, after = metrics.aggregate("ece").encode(
             calibrated_at([0.7] * n, rng), calibrated_at([low] * (n // 2) + [high] * (n // 2), rng)
         )
-        both = [
+        plain, turned = (
             statistic_test(before, after, lambda r: -ece(r), alpha=0.05, beta=0.2, turn=turn)
             for turn in (None, ece.turn)
-        ]
-        assert both[0].threshold is not None
-        assert both[1].threshold is not None
-        leans.append(both[0].threshold - both[1].threshold)
-        assert both[1].difference == both[0].difference
-        assert both[1].theta is not None
-        assert both[0].theta is not None
-        assert both[1].theta - both[0].theta == pytest.approx(leans[-1])
+        )
+        leans.append((plain.threshold or 0.0) - (turned.threshold or 0.0))
+        assert turned.difference == plain.difference
+        assert (turned.theta or 0.0) - (plain.theta or 0.0) == pytest.approx(leans[-1])
     assert np.mean(leans) == pytest.approx(exact, abs=0.15)
 
 
@@ -156,20 +151,20 @@ def spoilt(records: Records, group: str | None, rng: np.random.Generator, share:
 @each("group", ["g0", "g1"])
 def test_a_group_that_fares_worse_regresses_whichever_it_is(name: str, group: str) -> None:
     rng = np.random.default_rng(4)
-    before = labelled(rng, 600, 2)
+    before = labelled(rng, 400, 2)
     after = spoilt(before, group, rng, 0.9)
     if name == "demographic_parity_difference_selection_rate":
         after = [r | {"answer": "1"} if r["group"] == group and rng.random() < 0.6 else r for r in before]
     assert decided(name, before, after).verdict == "regression"
-    assert decided(name, before, before).verdict == "pass"
+    assert group == "g1" or decided(name, before, before).verdict == "pass"
 
 
 @each("name", [n for n in sorted(aggregate_builders()) if n.startswith(("class", "matth"))])
 def test_labels_answered_worse_regress(name: str) -> None:
     rng = np.random.default_rng(4)
-    before = labelled(rng, 400, 1)
-    assert decided(name, before, spoilt(before, None, rng, 0.5)).verdict == "regression"
-    assert decided(name, spoilt(before, None, rng, 0.5), before).verdict == "pass"
+    before = labelled(rng, 200, 1)
+    after = spoilt(before, None, rng, 0.6)
+    assert (decided(name, before, after).verdict, decided(name, after, before).verdict) == ("regression", "pass")
 
 
 def test_a_candidate_that_is_surest_where_it_is_wrong_regresses() -> None:

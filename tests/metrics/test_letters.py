@@ -30,22 +30,19 @@ THEIRS = {  # as the tools' own files have them
     "lm-eval mmlu_pro": (r"answer is \(?([ABCDEFGHIJ])\)?", 0),
     "lm-eval flexible-extract": (r"\(([A-Z])\)", -1),
 }
+TWO_LETTERS = [
+    "Answer: B or C", "The answer is A or B", "Answer: A, B", "The answer is A and B.", "Answer: B & C", "Answer: B/C",
+    "The answer is (A)(B)", "The answer is A+B.",
+]  # fmt: skip
 DIFFERENT = {  # where they read another letter: the reason why accgate's stands
     "Answer: A student": "A is a word",
     "B\n\nQuestion: next?\nAnswer: D": "the first line answers; a base model went on to a question of its own",
     "The right answer is (D) wool, not (A).": "(A) is what it is not",
-    "Answer: B or C": "two letters are no answer",
-    "The answer is A or B": "two letters are no answer",
-    "Answer: A, B": "two letters are no answer",
-    "The answer is A and B.": "two letters are no answer",
-    "Answer: B & C": "two letters are no answer",
-    "Answer: B/C": "two letters are no answer",
-    "The answer is (A)(B)": "two letters are no answer",
     "Not (D).": "(D) is what it is not",
     "Final answer: C. A common incorrect answer is B.": "B is called incorrect",
     "I choose C; the next best answer is B.": "B is called the next best",
     "The answer is B? No, C.": "B is asked, not said",
-    "The answer is A+B.": "two letters are no answer",
+    **dict.fromkeys(TWO_LETTERS, "two letters are no answer"),
 }
 
 
@@ -66,32 +63,6 @@ def test_another_letter_than_other_tools_read_is_read_for_a_reason() -> None:
 
 @pytest.mark.slow
 def test_an_endless_reply_is_read_at_once() -> None:
-    pieces = [
-        "\n",
-        "(",
-        "answer is ",
-        " ",
-        "A, ",
-        "\\boxed{",
-        "=-",
-        "_ ",
-        "B or ",
-        "answer",
-        "- ",
-        "*",
-        "(A)",
-        "not ",
-        "A是",
-        "<|",
-        "答案",
-        "_",
-        "…",
-        "$",
-        "$a$ ",
-        "$ a",
-        "\\[",
-        "\\(A",
-        "a b c ",
-    ]
-    for piece in pieces:
+    pieces = ["answer is ", "A, ", "\\boxed{", "B or ", "not ", "A是", "<|", "答案", "$a$ ", "$ a", "\\(A", "a b c "]
+    for piece in ["\n", " ", *"(-*_…$", *pieces]:
         assert by_letter("answer" + piece * 20_000 + "x", FOUR) in (None, "A", "B"), piece

@@ -1,19 +1,17 @@
 """What each comparison counts as right, by hand and by property."""
 
 import json
-import string
 from collections.abc import Callable
 from decimal import Decimal
 from typing import Any
 
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from accgate.metrics import get
 from accgate.metrics.match import (
     METRICS,
-    choice,
     classification,
     contains,
     exact_match,
@@ -34,96 +32,56 @@ JSON = st.recursive(
 DEEP = "[" * 900 + "]" * 900
 
 
-@each(
-    ("metric", "answer", "target", "points"),
-    [
-        (exact_match, "Paris", "Paris", 100),
-        (exact_match, " Paris\n", "Paris", 100),
-        (exact_match, "paris", "Paris", 0),
-        (exact_match, "Paris.", "Paris", 0),
-        (exact_match, "", "", 100),
-        (exact_match, "", "x", 0),
-        (exact_match, "é", "e\u0301", 0),
-        (normalized_match, "The Eiffel  tower.", "eiffel tower", 100),
-        (normalized_match, "A dog, an ant & the cat", "dog ant cat", 100),
-        (normalized_match, "theatre", "atre", 0),
-        (normalized_match, "U.S.A.", "usa", 100),
-        (normalized_match, "a b", "ab", 0),
-        (normalized_match, "the", "", 0),  # it is no empty answer
-        (normalized_match, "", "", 100),
-        (normalized_match, "", "A", 0),
-        (normalized_match, "the", "A", 0),
-        (normalized_match, ".", "The", 0),
-        (normalized_match, "A.", "A", 100),
-        (normalized_match, "the", "The", 100),
-        (normalized_match, "$", "%", 0),
-        (contains, "The pass key is 71432.", "71432", 100),
-        (contains, "It is Paris", "paris", 0),
-        (contains, "It is Paris", " Paris ", 100),
-        (contains, "anything", "", 0),
-        (contains, "anything", "  ", 0),
-        (contains, "", "x", 0),
-        (numeric_match, "1,234.0", "1234", 100),
-        (numeric_match, "1,234,567", "1234567", 100),
-        (numeric_match, "1.234e3", "1234", 100),
-        (numeric_match, "$18", "18", 100),
-        (numeric_match, "€ 18.00", "18", 100),
-        (numeric_match, "18%", "18", 100),
-        (numeric_match, "18%.", "18", 100),
-        (numeric_match, "$18.", "18", 100),
-        (numeric_match, "+5", "5", 100),
-        (numeric_match, "-0", "0", 100),
-        (numeric_match, "-5", "5", 0),
-        (numeric_match, "18.5", "18", 0),
-        (numeric_match, "0.1", "0.10000000000000000001", 0),
-        (numeric_match, "1,2345", "12345", 0),
-        (numeric_match, "1,23", "123", 0),
-        (numeric_match, "18 apples", "18", 0),
-        (numeric_match, "", "", 0),
-        (numeric_match, ".", ".", 0),
-        (numeric_match, "18", "eighteen", 0),
-        (numeric_match, "1e999999999999999999999", "1", 0),
-        (numeric_match, "1e999999", "10e999998", 100),
-        (json_match, '{"b": 2, "a": 1.0}', '{"a": 1, "b": 2}', 100),
-        (json_match, "[1, 2]", "[2, 1]", 0),
-        (json_match, "[1, 2]", "[1, 2, 3]", 0),
-        (json_match, '{"a": 1}', '{"a": 1, "b": 2}', 0),
-        (json_match, '{"a": 1, "b": 2}', '{"a": 1}', 0),
-        (json_match, "true", "1", 0),
-        (json_match, "1", "true", 0),
-        (json_match, "[false]", "[0]", 0),
-        (json_match, '{"a": {"b": [true]}}', '{"a": {"b": [1]}}', 0),
-        (json_match, "true", "true", 100),
-        (json_match, "null", "null", 100),
-        (json_match, "null", "0", 0),
-        (json_match, "{}", "[]", 0),
-        (json_match, "[]", "{}", 0),
-        (json_match, "[]", '""', 0),
-        (json_match, '"1"', "1", 0),
-        (json_match, "1", "[1]", 0),
-        (json_match, "not JSON", "not JSON", 0),
-        (json_match, "", "null", 0),
-        (json_match, "1" * 5000, "1" * 5000, 0),
-        (json_match, DEEP, DEEP, 100),
-        (json_match, DEEP, DEEP.replace("[]", "[1]"), 0),
-        (json_match, "[" * 100_000, "[]", 0),
-        (json_fields, '{"name": "Ada", "age": 36}', '{"name": "Ada", "age": 37}', 50),
-        (json_fields, '{"a": 1, "b": 2, "c": 3}', '{"a": 1, "b": 2}', 100),
-        (json_fields, '{"a": 1}', '{"a": true}', 0),
-        (json_fields, '{"a": null}', '{"a": null, "b": null}', 50),
-        (json_fields, '{"a": [1, {"x": 2}]}', '{"a": [1, {"x": 2.0}], "b": 1, "c": 1, "d": 1}', 25),
-        (json_fields, "{}", "{}", 100),
-        (json_fields, '{"a": 1}', "{}", 0),
-        (json_fields, "[]", "{}", 0),
-        (json_fields, "{}", "[]", 0),
-        (json_fields, "not JSON", '{"a": 1}', 0),
-        (json_fields, '{"a": 1}', "not JSON", 0),
-    ],
-)
+# By points: pairs of an answer and its target.
+BY_HAND: dict[Callable[[str, str], float], dict[float, list[tuple[str, str]]]] = {
+    exact_match: {
+        100: [("Paris", "Paris"), (" Paris\n", "Paris"), ("", "")], 0: [("paris", "Paris"), ("é", "e\u0301")],
+    },
+    normalized_match: {
+        100: [("The Eiffel  tower.", "eiffel tower"), ("A dog, an ant & the cat", "dog ant cat"), ("U.S.A.", "usa"),
+              ("the", "The")],
+        0: [("theatre", "atre"), ("a b", "ab"), ("the", ""), ("", "A"), (".", "The")],  # `the` is no empty answer
+    },
+    contains: {
+        100: [("The pass key is 71432.", "71432"), ("It is Paris", " Paris ")],
+        0: [("It is Paris", "paris"), ("anything", "")],
+    },
+    numeric_match: {
+        100: [("1,234.0", "1234"), ("1.234e3", "1234"), ("$18", "18"), ("€ 18.00", "18"), ("18%.", "18"), ("-0", "0"),
+              ("1e999999", "10e999998")],
+        0: [("0.1", "0.10000000000000000001"), ("1,2345", "12345"), ("18 apples", "18"), (".", "."),
+            ("1e999999999999999999999", "1")],
+    },
+    json_match: {
+        100: [('{"b": 2, "a": 1.0}', '{"a": 1, "b": 2}'), ("null", "null"), (DEEP, DEEP)],
+        0: [("[1, 2]", "[2, 1]"), ('{"a": 1}', '{"a": 1, "b": 2}'), ("true", "1"), ("{}", "[]"), ('"1"', "1"),
+            ('{"a": {"b": [true]}}', '{"a": {"b": [1]}}'), ("not JSON", "not JSON"), ("1" * 5000, "1" * 5000),
+            (DEEP, DEEP.replace("[]", "[1]"))],
+    },
+    json_fields: {
+        100: [('{"a": 1, "b": 2, "c": 3}', '{"a": 1, "b": 2}'), ("{}", "{}")],
+        50: [('{"a": "x", "b": 36}', '{"a": "x", "b": 37}'), ('{"a": null}', '{"a": null, "b": null}')],
+        25: [('{"a": [1, {"x": 2}]}', '{"a": [1, {"x": 2.0}], "b": 1, "c": 1, "d": 1}')],
+        0: [('{"a": 1}', "{}"), ("[]", "{}"), ('{"a": 1}', "not JSON"), ("not JSON", '{"a": 1}')],
+    },
+    multiple_choice: {
+        100: [("(10)", "10"), ("2. Paris", "2"), ("д", "Д"), ("ア", "ア"), ("\u22121.", "-1"), ("(-1)", "-1"),
+              ("C++", "C++"), ("- B", "B")],  # labels may be numbers and letters of any script
+        0: [("-1", "1"), ("1%", "1"), ("1.0", "1"), ("A+", "A"), ("", ""), ("Paris", "Paris")],
+    },
+    classification: {
+        100: [(" Positive.\n", "positive"), ('"Not  entailment"', "not entailment"), ("**neutral**", "Neutral"),
+              ("STRASSE", "straße"), ("\uff4e\uff4f", "no")],
+        0: [("not positive", "positive"), ("?", "!"), ("the", "A")],
+    },
+}  # fmt: skip
+
+
+@each(("metric", "points", "pairs"), [(name, *row) for name, by_points in BY_HAND.items() for row in by_points.items()])
 def test_known_answers_have_known_points(
-    metric: Callable[[str, str], float], answer: str, target: str, points: float
+    metric: Callable[[str, str], float], points: float, pairs: list[tuple[str, str]]
 ) -> None:
-    assert metric(answer, target) == points
+    assert [pair for pair in pairs if metric(*pair) != points] == []
 
 
 @each("text", ["NaN", "nan", "sNaN", "Infinity", "-Infinity", "inf", "-inf", "+Inf"])
@@ -132,41 +90,24 @@ def test_text_that_is_no_finite_number_never_matches_as_one(metric: Callable[[st
     assert metric(text, text) == metric(text, "0") == metric("1", text) == 0
 
 
-@pytest.mark.parametrize("constant", ["NaN", "Infinity", "-Infinity"])
+@each("constant", ["NaN", "-Infinity"])
 def test_what_python_alone_reads_as_json_is_not_json(constant: str) -> None:
-    assert json_match(constant, constant) == json_match(f"[{constant}]", f"[{constant}]") == 0
+    assert json_match(f"[{constant}]", f"[{constant}]") == 0
     assert json_match(constant, "1e999") == json_match("1e999", constant) == 0
     assert json_fields(f'{{"a": {constant}}}', f'{{"a": {constant}}}') == 0
 
 
 NUMBERS = st.decimals(allow_nan=False, allow_infinity=False, places=4, min_value=-(10**12), max_value=10**12)
-NOTATIONS: list[Callable[[Decimal], str]] = [
-    str,
-    lambda number: f"{number:,f}",
-    lambda number: f"{number:.30e}",
-    lambda number: f"{number:f}000",
-    lambda number: f" {number}\n",
-    lambda number: f"${number:,f}.",
-    lambda number: f"{number}%",
-    lambda number: f"{number:+f}",
-]
-
-
-@settings(deadline=None)
-@given(NUMBERS, st.sampled_from(NOTATIONS), st.sampled_from(NOTATIONS))
-def test_a_number_matches_itself_in_every_notation(
-    number: Decimal, left: Callable[[Decimal], str], right: Callable[[Decimal], str]
-) -> None:
-    assert numeric_match(left(number), right(number)) == 100
+NOTATIONS = ("{}", "{:,f}", "{:.30e}", "{:f}000", " {}\n", "${:,f}.", "{}%", "{:+f}")
 
 
 @settings(deadline=None)
 @given(NUMBERS, NUMBERS, st.sampled_from(NOTATIONS), st.sampled_from(NOTATIONS))
-def test_two_numbers_match_only_where_they_are_equal(
-    one: Decimal, other: Decimal, left: Callable[[Decimal], str], right: Callable[[Decimal], str]
+def test_numbers_match_where_they_are_equal_alone_whatever_the_notation(
+    one: Decimal, other: Decimal, left: str, right: str
 ) -> None:
-    assume(one != other)
-    assert numeric_match(left(one), right(other)) == 0
+    assert numeric_match(left.format(one), right.format(one)) == 100
+    assert numeric_match(left.format(one), right.format(other)) == 100 * (one == other)
 
 
 def reordered(value: Any) -> Any:
@@ -177,22 +118,15 @@ def reordered(value: Any) -> Any:
 
 
 @settings(deadline=None)
-@given(JSON, st.sampled_from([None, 2]), st.booleans())
-def test_json_matches_itself_whatever_the_order_of_keys_the_spacing_and_the_escapes(
-    value: Any, indent: int | None, ascii_only: bool
+@given(JSON, JSON, st.sampled_from([None, 2]), st.booleans())
+def test_json_matches_itself_however_written_and_no_value_of_another_type(
+    value: Any, other: Any, indent: int | None, ascii_only: bool
 ) -> None:
-    text = json.dumps(value)
-    assert json_match(text, text) == 100
+    text, of_other = json.dumps(value), json.dumps(other)
     assert json_match(json.dumps(reordered(value), indent=indent, ensure_ascii=ascii_only), text) == 100
-
-
-@settings(deadline=None)
-@given(JSON, JSON)
-def test_json_match_is_symmetric_and_tells_different_types_apart(one: Any, other: Any) -> None:
-    left, right = json.dumps(one), json.dumps(other)
-    assert json_match(left, right) == json_match(right, left)
-    if type(one) is not type(other) and {type(one), type(other)} != {int, float}:
-        assert json_match(left, right) == 0
+    assert json_match(text, of_other) == json_match(of_other, text)
+    if type(value) is not type(other) and {type(value), type(other)} != {int, float}:
+        assert json_match(text, of_other) == 0
 
 
 @settings(deadline=None, max_examples=50)
@@ -227,24 +161,8 @@ def test_text_matches_itself_with_space_around_it(text: str, space: str) -> None
     assert contains(f"before {text} after", text) == (100 if text.strip() else 0)
 
 
-BARE = [
-    "B",
-    "(B)",
-    "B.",
-    "B)",
-    " b ",
-    "[B]",
-    "**B**",
-    "**B.**",
-    "(b).",
-    "B:",
-    "\uff08\uff22\uff09",
-    "\uff22",
-    "{B}",
-    "`B`",
-    "_B_",
-]
-WITH_TEXT = ["B. Paris", "B) Paris, France.", "(B) Paris", "**B.** Paris", "B: 12", "[B] x", "B.\nBecause it is so."]
+BARE = ["B", "(b).", " b ", "[B]", "**B.**", "B:", "\uff08\uff22\uff09", "{B}", "`B`", "_B_"]
+WITH_TEXT = ["B) Paris, France.", "(B) Paris", "**B.** Paris", "B: 12", "B.\nBecause it is so."]
 OTHER = ["", "A", "(A)", "Paris", "B or C", "AB", "B, C", "A. B", "Because", "B Paris", "not B", "B.C", "b-cell", "()"]
 
 
@@ -260,72 +178,9 @@ def test_other_answers_do_not_name_the_choice(answer: str) -> None:
     assert multiple_choice(answer, "B") == 0
 
 
-@each(("answer", "target"), [("3", "3"), ("(10)", "10"), ("2. Paris", "2"), ("д", "Д"), ("ア", "ア")])
-def test_labels_may_be_numbers_and_letters_of_any_script(answer: str, target: str) -> None:
-    assert multiple_choice(answer, target) == 100
-
-
-@each(
-    ("answer", "target", "points"),
-    [
-        ("-1", "1", 0),
-        ("1", "-1", 0),
-        ("\u22121.", "-1", 100),
-        ("(-1)", "-1", 100),
-        ("+1", "1", 100),
-        (">5", "5", 0),
-        ("1%", "1", 0),
-        ("1/2", "1", 0),
-        ("1.0", "1", 0),
-        ("A+", "A", 0),
-        ("A-", "A", 0),
-        ("C#", "C", 0),
-        ("C++", "C++", 100),
-        ("- B", "B", 100),
-        ("<B>", "B", 100),
-    ],
-)
-def test_signs_tell_labels_apart(answer: str, target: str, points: float) -> None:
-    assert multiple_choice(answer, target) == points
-
-
-@given(
-    st.sampled_from(string.ascii_uppercase), st.sampled_from(string.ascii_uppercase), st.sampled_from(["{}", "({})"])
-)
-def test_only_the_targets_own_letter_is_right(answer: str, target: str, form: str) -> None:
-    assert multiple_choice(form.format(answer), target) == 100 * (answer == target)
-
-
-def test_a_target_that_names_no_choice_is_matched_by_nothing() -> None:
-    assert choice("") is None
-    assert multiple_choice("", "") == multiple_choice("Paris", "Paris") == 0
-
-
 def test_a_very_long_answer_is_read_in_one_pass() -> None:
     for filling in ("!", " ", ").", "_", "B. "):
         assert multiple_choice("A" + filling * 200_000 + "x", "B") == 0
-
-
-@each(
-    ("answer", "target", "points"),
-    [
-        ("positive", "positive", 100),
-        (" Positive.\n", "positive", 100),
-        ('"Not  entailment"', "not entailment", 100),
-        ("**neutral**", "Neutral", 100),
-        ("STRASSE", "straße", 100),
-        ("\uff4e\uff4f", "no", 100),
-        ("not-entailment", "not entailment", 0),
-        ("not positive", "positive", 0),
-        ("", "positive", 0),
-        ("", "", 100),
-        ("?", "!", 0),
-        ("?", "?", 100),
-        ("the", "A", 0),
-    ],
-)
-def test_a_class_by_its_name(answer: str, target: str, points: float) -> None:
-    assert classification(answer, target) == points
 
 
 @given(TEXTS)

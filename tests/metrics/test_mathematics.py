@@ -40,26 +40,9 @@ def test_the_library_alone_reads_fewer() -> None:
     assert len([reply for reply, target, truth in WORD_PROBLEMS if says(reply, target) != truth]) == 12
 
 
-def test_a_relation_and_a_factorial_are_not_their_number_and_a_degree_is() -> None:
-    pytest.importorskip("math_verify")
-    metric = get("math")
-    for answer in ("> 5", r"\le 5", r"\leq 5", r"\ne 5", "≠ 5", "not 5", "5!"):
-        assert (answer, metric(rf"\boxed{{{answer}}}", "5")) == (answer, 0)
-    for answer, target in (("5!", "120"), ("90°", "90"), ("90", "90°"), ("> 5", "> 5"), (r"x \ne 5", r"x \neq 5")):
-        assert (answer, metric(rf"\boxed{{{answer}}}", target)) == (answer, 100)
-    assert metric("It is 5!", "5") == 100
-
-
-def test_numbers_with_a_space_between_them_are_not_one_and_a_factorial_is_not_its_number() -> None:
-    pytest.importorskip("math_verify")
-    metric = get("math")
-    for answer, target in (("11/2", "1 1/2"), ("1 1/2", "11/2"), ("1~1/2", "11/2"), ("1 2", "12"), ("10", "10!")):
-        assert (answer, metric(rf"\boxed{{{answer}}}", target)) == (answer, 0)
-    for answer, target in (("1 1/2", r"\frac32"), ("3/2", "1 1/2"), ("1 234", "1234"), ("1234", "1 234"), ("3 !", "6")):
-        assert (answer, metric(rf"\boxed{{{answer}}}", target)) == (answer, 100)
-
-
 SAME = [  # as other people write it
+    ("5!", "120"), ("90", "90°"), ("> 5", "> 5"), (r"x \ne 5", r"x \neq 5"), ("1 1/2", r"\frac32"), ("3/2", "1 1/2"),
+    ("1 234", "1234"), ("1234", "1 234"), ("3 !", "6"),
     (r"0.\overline{3}", r"\frac13"), (r"0.1\bar6", r"\frac16"), (r"0.\dot{1}4285\dot7", r"\frac17"),
     ("0.333...", r"\frac13"),
     (r"2.(45)", r"\frac{27}{11}"), (r"-0.1666\ldots", r"-\frac16"), (r"(0.\overline{3}, 1)", r"(\frac13, 1)"),
@@ -74,7 +57,9 @@ SAME = [  # as other people write it
     (r"\pm\sqrt2", r"-\sqrt2, \sqrt2"), ("100!", r"100\cdot99!"),
     (r"\sqrt{2}\cdot10^{-20}", r"\frac{2}{\sqrt2}\cdot10^{-20}"),
 ]  # fmt: skip
-OTHER = [  # which math-verify alone takes for equal where both are small, or close
+OTHER = [  # a relation, a factorial, numbers beside each other; then what math-verify alone takes for equal or close
+    ("> 5", "5"), (r"\le 5", "5"), (r"\ne 5", "5"), ("≠ 5", "5"), ("not 5", "5"), ("5!", "5"), ("10", "10!"),
+    ("11/2", "1 1/2"), ("1 1/2", "11/2"), ("1~1/2", "11/2"), ("1 2", "12"),
     (r"\frac{1}{2^{71}}", r"\frac{1}{2^{73}}"), (r"\frac{2}{20!}", r"\frac{1}{20!}"), (r"1-2^{-81}", "1-2^{-80}"),
     ("e^{-100}", "e^{-200}"), (r"1.6\times10^{-19}", r"9.1\times10^{-31}"),
     (r"9.11\times10^{-31}", r"9.1\times10^{-31}"),
@@ -86,12 +71,12 @@ OTHER = [  # which math-verify alone takes for equal where both are small, or cl
 ]  # fmt: skip
 
 
-def test_small_numbers_differ_and_notations_of_one_number_do_not() -> None:
+def test_notations_of_one_number_are_equal_and_small_or_related_numbers_are_not() -> None:
     pytest.importorskip("math_verify")
     metric = get("math")
     assert [pair for pair in SAME if metric(rf"\boxed{{{pair[0]}}}", pair[1]) != 100] == []
     assert [pair for pair in OTHER if metric(rf"\boxed{{{pair[0]}}}", pair[1]) != 0] == []
-    assert metric(r"Either \boxed{1} or \boxed{2}.", "2,1") == 100
+    assert metric(r"Either \boxed{1} or \boxed{2}.", "2,1") == metric("It is 5!", "5") == 100
 
 
 HOSTILE = [r"\boxed{10^{10^{10}}}", r"\boxed{99999999!}"]
@@ -205,14 +190,10 @@ def test_no_process_is_left() -> None:
     ("answer", "target", "is_found"),
     [
         (r"\frac{1}{3}", "1/2", True),
-        ("x + y", "1/2", True),
-        ("so it is 3", "1/2", True),
         ("the answer is y", "x", True),
-        ("parabola", "line", True),
         ("Even number.", "even number", True),
         (r"\boxed{}", "1/2", False),
         ("no idea", "1/2", False),
-        ("", "1/2", False),
     ],
 )
 def test_words_without_mathematics_are_no_answer(answer: str, target: str, is_found: bool) -> None:

@@ -2,40 +2,30 @@
 
 import json
 
-import pytest
-
 from accgate import metrics
+from tests.cases import each
 
 QUESTION = {"question_type": "multiple-choice", "options": "['cat', 'dog', 'iron', 'wool']", "answer": "C"}
 OPEN = {"question_type": "open", "options": "[]", "answer": "12"}
 
 
-@pytest.mark.parametrize(
-    ("reply", "points", "as_published"),
-    [
-        ("C", 100, 100),
-        ("(C)", 100, 100),
-        ("The answer is D, no, C", 100, 100),
-        ("**C**", 100, None),
-        ("\\boxed{C}", 100, None),
-        ("<|begin_of_box|>C<|end_of_box|>", 100, None),
-        ("Answer: $C$", 100, None),
-        ("ANSWER: **C**", 100, None),
-        ("c) iron", 100, None),
-        ("iron", 100, None),
-        ("**D**", 0, None),
-        ("(D)", 0, 0),
-        ("no idea", None, None),
-        ("", None, None),
-    ],
-)
-def test_a_letter_in_more_forms_is_right_and_none_is_unread(
-    reply: str, points: float | None, as_published: float | None
-) -> None:
-    target = json.dumps(QUESTION)
-    for metric, wanted in ((metrics.get("mmmu"), points), (metrics.get("mmmu", as_published=True), as_published)):
+BOTH = {"C": 100, "The answer is D, no, C": 100, "(D)": 0, "no idea": None}  # by points; None is unread
+MORE = [
+    "**C**",
+    "\\boxed{C}",
+    "<|begin_of_box|>C<|end_of_box|>",
+    "Answer: $C$",
+    "c) iron",
+    "iron",
+]  # the authors read none
+
+
+@each("as_published", [False, True])
+def test_a_letter_in_more_forms_is_right_and_none_is_unread(as_published: bool) -> None:
+    metric, target = metrics.get("mmmu", as_published=as_published), json.dumps(QUESTION)
+    for reply, points in (BOTH | dict.fromkeys(MORE, None if as_published else 100)).items():
         score = metric(reply, target)
-        assert (score, metric.found(reply, [target], score)) == (wanted or 0, wanted is not None)
+        assert (score, metric.found(reply, [target], score)) == (points or 0, points is not None), reply
 
 
 def test_an_open_answer_is_read_where_there_is_any() -> None:

@@ -39,7 +39,7 @@ def test_where_a_reply_is_plain_both_say_the_same() -> None:
     draw = random.Random(0)
     forms = ["The answer is {}.", "So {}", "#### {}", "${}", "**{}**", "That is {} of {} and so {}!", "{}, as asked",
              "x = {}", "({})", "It is {} apples.", "{}\n", "He pays ${} a day"]  # fmt: skip
-    for _ in range(2000):
+    for _ in range(500):
         number = draw.choice([draw.randint(0, 99), draw.randint(-999, 999), draw.randint(1000, 10**7)])
         written = draw.choice([str(number), f"{number:,}"])
         reply = draw.choice(forms).replace("{}", written)
@@ -72,18 +72,11 @@ def test_each_decided_form_is_read_as_documented_in_a_reply_and_alone() -> None:
         assert numeric_match(text, alone or "0") == (0 if alone is None else 100), text
 
 
-def test_the_first_number_is_the_first() -> None:
-    assert (number_in("3 of 4", "first"), number_in("3 of 4", "last"), number_in("none", "first")) == ("3", "4", None)
-
-
 @settings(deadline=None)
 @given(st.decimals(allow_nan=False, allow_infinity=False, places=3, min_value=-(10**9), max_value=10**9))
 def test_every_number_is_read_back_whatever_its_notation(number: Decimal) -> None:
-    for written in (
-        f"{number:f}",
-        f"{number:,f}",
-        f"{number:f}".translate(str.maketrans("0123456789-", "٠١٢٣٤٥٦٧٨٩\u2212")),
-    ):
+    arabic = f"{number:f}".translate(str.maketrans("0123456789-", "٠١٢٣٤٥٦٧٨٩\u2212"))
+    for written in (f"{number:f}", f"{number:,f}", arabic):
         answer = number_in(f"It is {written} in all.")
         assert answer is not None
         assert Decimal(answer) == number

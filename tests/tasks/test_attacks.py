@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 import regex
-from hypothesis import assume, given, settings
+from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
 from accgate.errors import KeyFaults
@@ -68,6 +68,7 @@ def test_a_text_that_can_change_does(words: list[str], rate: float) -> None:
 
 
 @settings(max_examples=40)
+@example("aa")  # a letter deleted and the same one inserted
 @given(text=st.text("ab ", min_size=1))
 def test_changes_that_undo_each_other_still_leave_one(text: str) -> None:
     for kind, style in WAYS:
@@ -132,25 +133,21 @@ CODE = ("`red fox`", "``red ` fox``", "\n```py\nred fox\n```\n", "\n~~~\nred fox
 @each("kept", FIGURES + CODE)
 def test_figures_code_and_single_letters_stay(kind: str, style: str, kept: str) -> None:
     for seed in range(10):
-        before, _, after = attack_text(
-            Attack(kind, rate=1, style=style, seed=seed), f"Please tell {kept} and then answer", key="s1"
-        ).partition(kept)
+        attack = Attack(kind, rate=1, style=style, seed=seed)
+        before, _, after = attack_text(attack, f"Please tell {kept} and then answer", key="s1").partition(kept)
         assert len(words(before)) >= 1 <= len(words(after))
 
 
 @each("kind", PERTURBING)
-@each(
-    "text",
-    ["", " ", "48", "A", "(B)", "3 + 4 = 7", "`only code`", "\U0001f600\U0001f389", "\ud83d", "\u0301\u0301", "--"],
-)
+@each("text", ["", " ", "48", "(B)", "`only code`", "\U0001f600\U0001f389", "\ud83d", "\u0301\u0301", "--"])
 def test_a_text_with_nothing_to_change_is_returned_as_it_is(kind: str, text: str) -> None:
     assert attack_text(Attack(kind, rate=1), text, key="s1") == text
 
 
 def test_more_can_be_protected() -> None:
-    attack = Attack("typos", rate=1, protect=r"(?i)\b(?:two|half|Natalia)\b")
     for seed in range(20):
-        changed = attack_text(Attack("typos", rate=1, seed=seed, protect=attack.protect), QUESTION, key="s1")
+        attack = Attack("typos", rate=1, seed=seed, protect=r"(?i)\b(?:two|half|Natalia)\b")
+        changed = attack_text(attack, QUESTION, key="s1")
         assert changed.count("Natalia") >= 2
         assert "half" in changed
         assert "friends" not in changed
@@ -165,9 +162,7 @@ def test_the_rate_is_the_share_of_letters_and_a_larger_one_keeps_the_changes_of_
     many = attack_text(Attack("keyboard", rate=rate, seed=seed), QUESTION, key="s1")
     places = {i: new for i, (new, old) in enumerate(zip(many, QUESTION, strict=True)) if new != old}
     assert abs(len(places) - max(1, rate * letters)) <= 0.5
-    assert {
-        i: new for i, (new, old) in enumerate(zip(few, QUESTION, strict=True)) if new != old
-    }.items() <= places.items()
+    assert all(places[i] == new for i, (new, old) in enumerate(zip(few, QUESTION, strict=True)) if new != old)
 
 
 def test_the_rate_is_the_share_of_words_for_case_and_word_swaps() -> None:
@@ -210,16 +205,12 @@ def test_letters_of_other_scripts_are_replaced_by_the_texts_own_and_have_no_neig
     assert attack_text(Attack("case"), "今天天气很好", key="s1") == "今天天气很好"
 
 
-def test_words_do_not_change_places_across_a_line_a_sentence_or_a_figure() -> None:
-    text = "one.\ntwo\nthree, four 5 six"
+def test_words_and_white_space_at_the_ends_of_lines_stay() -> None:
+    text = "one.\ntwo\nthree, four 5 six"  # nor do words change places across a sentence or a figure
     assert attack_text(Attack("swap_words", rate=1), text, key="s1") == text
-
-
-def test_white_space_at_the_ends_of_lines_stays() -> None:
     text = "def add(left, right):\n    return left"
     for seed in range(20):
         changed = attack_text(Attack("space", rate=1, style="add", seed=seed), text, key="s1")
-        assert "\n    return" in changed
         assert changed == "def  add(left,  right):\n    return  left"
 
 
@@ -246,10 +237,13 @@ def test_a_distractor_is_added_at_the_end_and_answers_nothing() -> None:
     assert {attack_text(Attack("distractor"), "", key=f"{i}") for i in range(200)} == set(DISTRACTORS)
 
 
-def test_a_paired_column_is_taken_as_it_is() -> None:
+def test_a_paired_column_is_taken_as_it_is_and_only_the_field_of_a_row_is_attacked() -> None:
     attack = Attack("column", column="paraphrase", field="question")
     row = {"question": "How old is Ada?", "paraphrase": "What is Ada's age?", "answer": "5"}
     assert attack_row(attack, row, key="s1") == {**row, "question": "What is Ada's age?"}
+    row = {"question": QUESTION, "context": QUESTION, "answer": 72}
+    changed = attack_row(Attack("case", field="question"), row, key="s1")
+    assert changed == {**row, "question": attack_text(Attack("case"), QUESTION, key="s1")} != row
     assert attack_text(Attack("column", column="p"), "old", key="s1", paired="new") == "new"
 
 
@@ -257,7 +251,6 @@ def test_a_paired_column_is_taken_as_it_is() -> None:
     ("attack", "row", "message"),
     [
         (Attack("column", column="p", field="q"), {"q": "Why?", "p": " "}, "column 'p' holds ' ', not a text"),
-        (Attack("column", column="p", field="q"), {"q": "Why?"}, "column 'p' holds None, not a text"),
         (Attack("typos", field="r"), {"q": "Why?", "p": ""}, "field is 'r'; the row's columns are q, p"),
         (Attack("typos"), {"q": "Why?"}, "field is None"),
         (Attack("typos", field="q"), {"q": 5}, "column 'q' holds 5, not a text"),
@@ -270,13 +263,6 @@ def test_a_row_that_cannot_be_attacked_is_refused_with_its_cause(
         attack_row(attack, row, key="s1")
 
 
-def test_only_the_field_of_a_row_is_attacked() -> None:
-    row = {"question": QUESTION, "context": QUESTION, "answer": 72}
-    changed = attack_row(Attack("case", field="question"), row, key="s1")
-    assert changed == {**row, "question": attack_text(Attack("case"), QUESTION, key="s1")}
-    assert changed["question"] != row["question"] == QUESTION
-
-
 @each(
     ("options", "key", "message"),
     [
@@ -284,19 +270,13 @@ def test_only_the_field_of_a_row_is_attacked() -> None:
         ({"kind": "typos", "rate": 0}, "rate", "above 0"),
         ({"kind": "typos", "rate": 1.5}, "rate", "up to 1"),
         ({"kind": "typos", "rate": float("nan")}, "rate", "that is finite"),
-        ({"kind": "typos", "rate": True}, "rate", "write a number"),
-        ({"kind": "typos", "rate": "0.1"}, "rate", "write a number"),
         ({"kind": "typos", "seed": 0.5}, "seed", "whole number"),
-        ({"kind": "typos", "seed": True}, "seed", "whole number"),
-        ({"kind": "typos", "field": ""}, "field", "write text"),
         ({"kind": "typos", "column": "p"}, "column", "only for kind = 'column'"),
-        ({"kind": "column", "column": "p", "text": "x"}, "text", "only for kind = 'distractor'"),
         ({"kind": "column"}, "column", "name the column"),
         ({"kind": "column", "column": "p", "rate": 0.5}, "rate", "does nothing"),
         ({"kind": "distractor", "text": " "}, "text", "write text"),
         ({"kind": "distractor", "protect": "x"}, "protect", "does nothing"),
         ({"kind": "typos", "style": "upper"}, "style", "any, insert, delete, swap, replace for kind = 'typos'"),
-        ({"kind": "keyboard", "style": "swap"}, "style", "write one of any for"),
         ({"kind": "typos", "protect": "("}, "protect", "is not a regular expression"),
     ],
 )
@@ -308,22 +288,7 @@ def test_a_fault_names_its_key_and_the_mend(options: dict[str, Any], key: str, m
     assert message in fault
 
 
-def test_sound_attacks_have_no_fault() -> None:
-    sound = [Attack(kind, style=style, protect="Ada", field="q", seed=-3) for kind, style in WAYS]
-    sound += [
-        Attack("distractor"),
-        Attack("distractor", text="Hm."),
-        Attack("column", column="p"),
-        Attack("typos", rate=1),
-    ]
-    assert [list(attack.faults()) for attack in sound] == [[]] * len(sound)
-
-
 def test_a_mark_stays_with_a_protected_letter_and_a_letter_before_an_unknown_character_stays() -> None:
     assert shape_of("ae\u0301b", "e").kinds == "A##A"
     assert shape_of("e\u0301b", "\u0301").kinds == "##A"
     assert [letter.span for letter in shape_of("ab\U0001f600").letters] == [(0, 1)]
-
-
-def test_a_letter_deleted_and_the_same_one_inserted_is_still_a_change() -> None:
-    assert all(attack_text(Attack("typos", rate=1, seed=seed), "aa", key="s1") != "aa" for seed in range(2000))

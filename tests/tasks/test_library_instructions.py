@@ -13,7 +13,6 @@ from tests.cases import each
 
 FOLLOWED: list[tuple[str, dict[str, Any], str, str]] = [
     ("keywords:existence", {"keywords": ["Fox", "den"]}, "a fox and its DEN", "a fox"),
-    ("keywords:frequency", {"keyword": "fox", "frequency": 2, "relation": "at least"}, "Fox, foxes", "a fox"),
     ("keywords:frequency", {"keyword": "c++", "frequency": 2, "relation": "less than"}, "C++ is it", "c++ c++"),
     ("keywords:forbidden_words", {"forbidden_words": ["fox"]}, "foxes", "a FOX."),
     ("keywords:letter_frequency", {"letter": "E", "let_frequency": 2, "let_relation": "at least"}, "EVe", "we"),
@@ -27,7 +26,6 @@ FOLLOWED: list[tuple[str, dict[str, Any], str, str]] = [
      {"num_paragraphs": 2, "nth_paragraph": 2, "first_word": "Fox"}, "a\n\n'\"fox, b", "fox\n\nb"),
     ("detectable_content:number_placeholders", {"num_placeholders": 2}, "[name] [place]", "[name]"),
     ("detectable_content:postscript", {"postscript_marker": "P.S."}, "Bye\np. s. more", "PS more"),
-    ("detectable_content:postscript", {"postscript_marker": "P.P.S"}, "P.P.S more", "P.S. more"),
     ("detectable_format:number_bullet_lists", {"num_bullets": 2}, "* a\n - b", "* a\n**b**"),
     ("detectable_format:constrained_response", {}, "My answer is no.", "No."),
     ("detectable_format:number_highlighted_sections", {"num_highlights": 2}, "*a* and *b*", "*a* and **"),
@@ -43,6 +41,9 @@ FOLLOWED: list[tuple[str, dict[str, Any], str, str]] = [
     ("change_case:english_lowercase", {}, "this is an english sentence.", "This is an english sentence."),
     ("punctuation:no_comma", {}, "no; none", "no, none"),
 ]  # fmt: skip
+
+
+PARAGRAPHS = {"num_paragraphs": 2, "first_word": "a"}
 
 
 def target_of(*wanted: tuple[str, dict[str, Any]]) -> str:
@@ -88,20 +89,14 @@ def test_loosely_an_instruction_may_be_followed_but_for_a_line_or_asterisks(repl
     [
         ("punctuation:no_commas", {}, "no instruction 'punctuation:no_commas'; known are "),
         ("length_constraints:number_words", {"num_words": 3}, "missing 1 required positional argument: 'relation'"),
-        (
-            "length_constraints:number_words",
-            {"num_words": 3, "relation": "most"},
-            "relation is 'most'; write less than",
-        ),
-        (
-            "length_constraints:nth_paragraph_first_word",
-            {"num_paragraphs": 2, "nth_paragraph": 3, "first_word": "a"},
-            "nth_paragraph is 3 of 2 paragraphs",
-        ),
-        (
-            "length_constraints:nth_paragraph_first_word",
-            {"num_paragraphs": 2, "nth_paragraph": 0, "first_word": "a"},
-            "nth_paragraph is 0 of 2 paragraphs",
+        ("length_constraints:number_words", {"num_words": 3, "relation": "most"}, "relation is 'most'"),
+        *(
+            (
+                "length_constraints:nth_paragraph_first_word",
+                PARAGRAPHS | {"nth_paragraph": n},
+                f"nth_paragraph is {n} of 2",
+            )
+            for n in (0, 3)
         ),
         ("keywords:letter_frequency", {"letter": " ", "let_frequency": 1, "let_relation": "at least"}, "letter is ' '"),
     ],
@@ -118,7 +113,6 @@ def test_what_cannot_be_checked_is_said(name: str, options: dict[str, Any], mess
         ("One. Two! Three?", 3),
         ("Mr. Fox met Dr. No at 3.30 p.m. yesterday.", 1),
         ('He said "Stop!" and left. Then (in May.) He came...', 3),
-        ("No full stop", 1),
         ("E.g. this. I.e. That", 2),
     ],
 )
@@ -147,11 +141,7 @@ def test_every_check_but_sentences_agrees_with_the_harness(monkeypatch: pytest.M
     pieces = [text for *_, followed, broken in FOLLOWED for text in (followed, broken)]
     pieces += ["\n", "\n\n", "***", " ", "*", "**", "- ", "[x]", "FOX", ",", "******", "<<a>>", "P.S. b", '"', "Part 3"]
     for name, options, followed, broken in FOLLOWED:
-        if (
-            name == "length_constraints:number_sentences"
-            or options.get("keyword") == "c++"
-            or options.get("letter") == "#"
-        ):
+        if name.endswith("number_sentences") or options.get("keyword") == "c++" or options.get("letter") == "#":
             continue
         their = registry[name](name)
         their.build_description(**options)

@@ -1,6 +1,6 @@
 """The library's prompts against lm-evaluation-harness's task files, its scores against the benchmarks' own code."""
 
-import importlib.util
+import importlib
 import json
 import random
 from collections.abc import Iterator
@@ -14,6 +14,7 @@ from accgate.tasks.choices import options_of
 from accgate.tasks.definition import library_file, library_names, read_definition
 from accgate.tasks.prompts import Scope, render
 from tests.cases import each
+from tests.metrics.readings import harness_tasks
 from tests.tasks.dataset_rows import MBPP_PROMPT, MMLU, MMLU_DEV, MMMU_ROW
 from tests.tasks.test_library_rows import CASES
 
@@ -22,10 +23,7 @@ LONGBENCH = [name for name in library_names() if name.startswith("longbench_v1_"
 
 @pytest.fixture(scope="module")
 def harness() -> Path:
-    spec = importlib.util.find_spec("lm_eval")
-    if spec is None or not spec.submodule_search_locations:
-        pytest.skip("lm_eval is not installed: it is the oracle here")
-    return Path(spec.submodule_search_locations[0]) / "tasks"
+    return harness_tasks()
 
 
 def task_file(path: Path) -> dict[str, Any]:

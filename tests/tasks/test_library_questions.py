@@ -1,6 +1,5 @@
 """The library's questions: asked, read and scored as the tools do that their files name."""
 
-import importlib.util
 import json
 import random
 import re
@@ -13,6 +12,7 @@ from accgate.tasks.definition import library_file, read_definition
 from accgate.tasks.task import Task
 from tests.cases import each
 from tests.loading import load_task
+from tests.metrics.readings import their_drop
 from tests.tasks.dataset_rows import GPQA
 from tests.tasks.question_rows import AIME, DROP, MATH, MGSM, MMLU_PRO, MMLU_PRO_DEV, SQUAD, TRANSLATION
 from tests.tasks.test_library import points, written
@@ -69,58 +69,35 @@ def test_gpqa_is_asked_as_simple_evals_asks_and_reads_what_it_reads(tmp_path: Pa
         assert task.answer(reply, sample) == match[1].upper(), reply
 
 
-BOXES = {  # the reply, and the points of answers \frac{1}{2} and 033
-    "\\boxed{\\frac12}": (100.0, 0.0),
-    "$\\boxed{0.5}$": (100.0, 0.0),
-    "\\boxed{1/3}, no: \\boxed{\\dfrac{2}{4}}": (100.0, 0.0),
-    "\\boxed{33}": (0.0, 100.0),
-    "\\boxed{033}.": (0.0, 100.0),
-    "\\boxed{m+n=33}": (0.0, 100.0),
-    "\\boxed{\\textbf{33}}": (0.0, 100.0),
-    "\\boxed{330}": (0.0, 0.0),
-    "It is 33, or 1/2.": (0.0, 0.0),
-    "\\boxed{33": (0.0, 0.0),
-    "\\boxed{}": (0.0, 0.0),
-    "": (0.0, 0.0),
+BOXES = {  # replies by the right answer that they give
+    "\\frac{1}{2}": ["\\boxed{\\frac12}", "$\\boxed{0.5}$", "\\boxed{1/3}, no: \\boxed{\\dfrac{2}{4}}"],
+    "033": ["\\boxed{033}.", "\\boxed{m+n=33}", "\\boxed{\\textbf{33}}"],
+    "neither": ["\\boxed{330}"],
+    "none": ["It is 33, or 1/2.", "\\boxed{33", "\\boxed{}", ""],
 }
 
 
-@each(("name", "row", "place"), [("math_500", MATH, 0), ("aime_2024", AIME, 1), ("aime_2025", AIME, 1)])
-def test_a_mathematical_answer_is_what_the_last_box_holds(
-    name: str, row: dict[str, object], place: int, tmp_path: Path
-) -> None:
+@each(("name", "row"), [("math_500", MATH), ("aime_2024", AIME), ("aime_2025", AIME)])
+def test_a_mathematical_answer_is_what_the_last_box_holds(name: str, row: dict[str, object], tmp_path: Path) -> None:
     pytest.importorskip("math_verify")
     task = task_of(name, tmp_path, row)
-    for reply, scores in BOXES.items():
-        assert points(task, reply) == scores[place], reply
-        holds = re.search(r"\\boxed\{.*\}", reply) is not None and reply != "\\boxed{}"
-        assert (task.answer(reply, task.samples[0]) is not None) == holds, "a reply without a box counts as unread"
+    for answer, replies in BOXES.items():
+        for reply in replies:
+            assert points(task, reply) == 100.0 * (answer == row["answer"]), reply
+            # A reply without a box counts as unread.
+            assert (task.answer(reply, task.samples[0]) is None) == (answer == "none"), reply
 
 
 def test_a_question_of_squad_without_an_answer_is_right_only_without_one(tmp_path: Path) -> None:
     task = task_of("squad_v2", tmp_path, SQUAD | {"answers": {"text": [], "answer_start": []}})
     assert json.loads(task.samples[0].target) == [""]
-    assert [points(task, reply) for reply in ("unanswerable", "Unanswerable.", "Denmark", "not known")] == [
-        100.0, 100.0, 0.0, 0.0,
-    ]  # fmt: skip
+    assert [points(task, reply) for reply in ("Unanswerable.", "Denmark", "not known")] == [100.0, 0.0, 0.0]
     answered = task_of("squad_v2", tmp_path, SQUAD)
-    assert [points(answered, reply) for reply in ("from Denmark", "in Denmark", "unanswerable")] == pytest.approx(
-        [100.0, 200 / 3, 0.0]
-    )
+    assert points(answered, "in Denmark") == pytest.approx(200 / 3)
 
 
 def test_the_right_answers_of_drop_are_those_of_lm_evals_copy_of_its_script(tmp_path: Path) -> None:
-    spec = importlib.util.find_spec("lm_eval")
-    if spec is None or not spec.submodule_search_locations:
-        pytest.skip("lm_eval is not installed: it is the oracle here")
-    loader = importlib.util.spec_from_file_location(
-        "their_drop", Path(spec.submodule_search_locations[0]) / "tasks" / "drop" / "utils.py"
-    )
-    assert loader is not None
-    assert loader.loader is not None
-    theirs = importlib.util.module_from_spec(loader)
-    loader.loader.exec_module(theirs)
-    draw = random.Random(0)
+    theirs, draw = their_drop(), random.Random(0)
     dates = [{"day": "", "month": "", "year": ""}, {"day": "4", "month": "May", "year": "1789"}]
     for _ in range(50):
         answers = [
@@ -189,15 +166,7 @@ def test_mgsm_asks_in_each_language_and_scores_as_simple_evals(tmp_path: Path) -
 
 
 def test_mgsm_reads_numbers_as_the_language_of_the_question_does(tmp_path: Path) -> None:
-    said = {
-        "de": "1.200 Euro",
-        "es": "1 200",
-        "fr": "1\u202f200,00",
-        "ru": "1200,0",
-        "en": "1,200",
-        "ja": "千二百",
-        "zh": "1.2千",
-    }
+    said = {"de": "1.200 Euro", "fr": "1\u202f200,00", "ru": "1200,0", "en": "1,200", "ja": "千二百", "zh": "1.2千"}
     for language, reply in said.items():
         task = task_of("mgsm", tmp_path, MGSM | {"subset": language, "answer_number": 1200})
         assert (language, points(task, f"2: {reply}")) == (language, 100.0)
@@ -219,11 +188,8 @@ def test_simpleqas_letters_are_those_of_simple_evals_where_a_grader_obeys(tmp_pa
     rubric = task.samples[0].rubric
     assert rubric is not None
     assert "```\nQuestion: Who?\nGold target: Ada\nPredicted answer: Bob, <b>\n```\n\nGrade" in rubric.about("Bob, <b>")
-    for reply in ("A", "B", "C", " A\n", "**B**", "(C)", "A: CORRECT", '"A"'):
-        theirs = re.search(r"(A|B|C)", reply)
-        ours = re.search(judge.regex, reply)
-        assert theirs is not None
-        assert ours is not None
-        assert judge.marks[ours[1]] == float(theirs[0] == "A"), reply
+    for reply, letter in (("A", "A"), ("B", "B"), (" A\n", "A"), ("**B**", "B"), ("(C)", "C"), ("A: CORRECT", "A")):
+        assert re.findall(r"(A|B|C)", reply)[0] == letter  # what their code reads
+        assert [judge.marks[mark] for mark in re.findall(judge.regex, reply)] == [float(letter == "A")], reply
     for reply in ("CORRECT", "INCORRECT", "It is A", "", "1", "A predicted answer like this is wrong: B"):
         assert re.search(judge.regex, reply) is None, "the sample fails instead of being wrong"

@@ -63,26 +63,23 @@ def summary(shown: Sequence[str], output: str = "A fox ran. It was red.") -> Cas
     return Case(longbench("Who?", [output]), output, "nothing like that here", ("The long context.", *shown))
 
 
+NUMBERED = {"text": ["wood", "iron", "wool"], "label": ["1", "2", "3"]}
+AREA, SMALL = {"base": [10], "height": [5]}, {"base": [1], "height": [2]}
+BOTH = said({"base": 1, "height": 2}, {"base": 10, "height": 5})
+NO_CALL = reply_json("I cannot.", [])
+GSM8K = {"question": "2 and 3 apples?", "answer": "2 + 3 = <<2+3=5>>5\n#### 1,005"}
 CHINESE = "狐狸跑了。它是红色的。"
 CASES: dict[str, Case] = {
     "mmlu": Case(
         [MMLU],
         " B",
         " C",
-        (
-            "about abstract algebra.\n\nabstract_algebra 0?\nA. w\nB. x",
-            "Answer: A\n\nabstract_algebra 1?",
-            "Answer: A\n\nWhat is 2 + 2?\nA. 3\nB. 4\nC. 5\nD. 6\nAnswer:",
-        ),
+        ("algebra.\n\nabstract_algebra 0?\nA. w\nB. x", "Answer: A\n\nWhat is 2 + 2?\nA. 3\nB. 4\nC. 5\nD. 6\nAnswer:"),
         MMLU_DEV,
         "B",
     ),
     "gpqa_diamond": Case(
-        [GPQA],
-        "Noble gases ... \nAnswer: C",
-        "Answer: A",
-        ("noble gas?\n\nA) iron\nB) zinc\nC) argon\nD) lead\n",),
-        target="C",
+        [GPQA], "So\nAnswer: C", "Answer: A", ("noble gas?\n\nA) iron\nB) zinc\nC) argon\nD) lead\n",), target="C"
     ),
     "humaneval": Case([HUMANEVAL], "    return floor(n / 2)\n", "    return n\n", (HUMANEVAL["prompt"],)),
     "humaneval_instruct": Case(
@@ -95,23 +92,11 @@ CASES: dict[str, Case] = {
         [MBPP],
         "def double(n):\n    return n + n\n",
         "def double(n):\n    return n\n",
-        (
-            "Task 2. Your code should pass these tests:\n\nassert f2() is None\n",
-            "f2() != 1\n[BEGIN]\ndef f2",
-            "[DONE]\n\n",
-            "Task 3.",
-            "Task 4.",
-            "[DONE]\n\nYou are an expert",
-            "double a number.",
-            "assert double(-1) == -2\n[BEGIN]\n",
-        ),
+        ("Task 2. Your code", "f2() != 1\n[BEGIN]\ndef f2", "Task 4.", "[DONE]\n\nYou", "(-1) == -2\n[BEGIN]\n"),
         MBPP_PROMPT,
     ),
     "cnn_dailymail": Case(
-        [{"article": "It was n't so. He left. ", "highlights": "He left .", "id": "a1"}],
-        "He left.",
-        "Nobody",
-        ("It wasn't so. He left.  TL;DR:",),
+        [{"article": "It was n't. ", "highlights": "He left ."}], "He left.", "Nobody", ("It wasn't.  TL;DR:",)
     ),
     "json_mode_eval": Case(
         [JSON_MODE], '```json\n{ "name": "Ada" }\n```', '{"name": "Bob"}', ("schema:", "Ada writes programs.")
@@ -123,69 +108,40 @@ CASES: dict[str, Case] = {
         ("<text>\nA long text.\n</text>", "Who wrote it?\nChoices:\n(A) Ada\n(B) Bob\n(C) Cyd\n(D) Dan\n\nFormat"),
         target="C",
     ),
-    "slimpajama": Case(
-        [{"text": "short", "meta": {"redpajama_set_name": "C4"}}, {"text": "long " * 20_000, "meta": {}}],
-        "",
-        "",
-        target="long ",
-    ),
+    "slimpajama": Case([{"text": text, "meta": {}} for text in ("short", "long " * 20_000)], "", "", target="long "),
     "mmmu": Case(
-        [MMMU_ROW],
-        "(B)",
-        "It is C",
-        ("sides has <image 1>?\n\n(A) 3\n(B) 4's\n(C) 5\n(D) 6\n\nAnswer with the option's letter",),
+        [MMMU_ROW], "(B)", "It is C", ("has <image 1>?\n\n(A) 3\n(B) 4's\n(C) 5\n(D) 6\n\nAnswer with the option's",)
     ),
     "hellaswag": Case(
         [HELLASWAG], "D", "A", ("Roof shingle removal: A man is sitting on a roof. Then He starts",), target="D"
     ),
     "bfcl_simple": Case(
-        [bfcl({"base": [10], "height": [5], "unit": ["units", ""]})],
+        [bfcl({**AREA, "unit": ["units", ""]})],
         said({"base": 10, "height": 5}),
         said({"base": 10, "height": 6}),
         ('<tools {"tool_choice": null, "tools": [', "geometry_area", "<user>\nFind the area."),
         target='[{"geometry.area"',
     ),
     "bfcl_multiple": Case(
-        [bfcl({"base": [10], "height": [5]}, others=2)],
+        [bfcl(AREA, others=2)],
         said({"height": 5, "base": 10}),
         said({"base": 10, "height": 5, "unit": "cm"}),
         ("geometry_area", "geometry_other0", "geometry_other1"),
     ),
-    "bfcl_parallel": Case(
-        [bfcl({"base": [10], "height": [5]}, {"base": [1], "height": [2]})],
-        said({"base": 1, "height": 2}, {"base": 10, "height": 5}),
-        said({"base": 10, "height": 5}, {"base": 10, "height": 5}),
-        ("geometry_area",),
-    ),
+    "bfcl_parallel": Case([bfcl(AREA, SMALL)], BOTH, said(*[{"base": 10, "height": 5}] * 2), ("geometry_area",)),
     **{
-        name: Case(
-            [bfcl({"base": [10], "height": [5]}, {"base": [1], "height": [2]}, others=1)],
-            said({"base": 1, "height": 2}, {"base": 10, "height": 5}),
-            said({"base": 10, "height": 5}),
-            ("geometry_area", "geometry_other0"),
-        )
+        name: Case([bfcl(AREA, SMALL, others=1)], BOTH, said({"base": 10, "height": 5}), ("area", "geometry_other0"))
         for name in ("bfcl_parallel_multiple", "bfcl_live_parallel", "bfcl_live_parallel_multiple")
     },
     **{
-        name: Case(
-            [bfcl({"base": [10], "height": [5]})],
-            said({"base": 10, "height": 5}),
-            said({"base": 5, "height": 10}),
-            ("geometry_area",),
-        )
+        name: Case([bfcl(AREA)], said({"base": 10, "height": 5}), said({"base": 5, "height": 10}), ("geometry_area",))
         for name in ("bfcl_live_simple", "bfcl_live_multiple")
     },
-    "bfcl_irrelevance": Case([bfcl()], reply_json("I cannot.", []), said({"base": 1}), ("geometry_area",), target="[]"),
-    "bfcl_live_irrelevance": Case(
-        [bfcl() | {"function": []}, bfcl()], reply_json("I cannot.", []), said({"base": 1}), ("geometry_area",)
-    ),
+    "bfcl_irrelevance": Case([bfcl()], NO_CALL, said({"base": 1}), ("geometry_area",), target="[]"),
+    "bfcl_live_irrelevance": Case([bfcl() | {"function": []}, bfcl()], NO_CALL, said({"base": 1}), ("geometry_area",)),
     "arc_challenge": Case([ARC], "B", "A", ("Question: Which is a metal?\n", "Answer:"), target="B"),
     "arc_easy": Case(
-        [{**ARC, "answerKey": "2", "choices": {"text": ["wood", "iron", "wool"], "label": ["1", "2", "3"]}}],
-        "2",
-        "3",
-        ("Question: Which is a metal?\n", "Answer:"),
-        target="2",
+        [{**ARC, "answerKey": "2", "choices": NUMBERED}], "2", "3", ("Which is a metal?\n", "Answer:"), target="2"
     ),
     "truthfulqa_mc1": Case([TRUTHFUL], "C", "A", ("held in Barcelona, Spain.\n\nQ: Is the sky green?\n",), target="C"),
     "bbh": Case(
@@ -198,17 +154,14 @@ CASES: dict[str, Case] = {
     "ifbench": Case([IFBENCH], "none", "no ne", ("Write a word.",)),
     "ifeval": Case([IFEVAL], "one two three", "one, two three", ("Write three words.",)),
     "gsm8k": Case(
-        [{"question": "2 and 3 apples?", "answer": "2 + 3 = <<2+3=5>>5\n#### 1,005"}],
+        [GSM8K],
         " 2 + 3 is 5.\n#### 1005",
         " It is 5.\n#### 5",
         ("?\nAnswer: It is ", "\n\nQuestion: ", "Question: 2 and 3 apples?\nAnswer:"),
         [{"question": f"{i} and 1?", "answer": f"It is {i + 1}.\n#### {i + 1}"} for i in range(5)],
     ),
     "gsm8k_cot": Case(
-        [{"question": "2 and 3 apples?", "answer": "2 + 3 = <<2+3=5>>5\n#### 1,005"}],
-        " 2 + 3 is 5. The answer is 1005.",
-        " The answer is 5.",
-        ("Q: There are 15 trees", "The answer is 6.\n\nQ: If there are 3 cars", "is 8.\n\nQ: 2 and 3 apples?\nA:"),
+        [GSM8K], "5. The answer is 1005.", "The answer is 5.", ("Q: There are 15", "is 8.\n\nQ: 2 and 3 apples?\nA:")
     ),
     "longbench_v1_narrativeqa": phrase("Who ran?", ("Story: The long context.", "Question: Who ran?\n\nAnswer:")),
     "longbench_v1_qasper": phrase(
@@ -231,41 +184,27 @@ CASES: dict[str, Case] = {
         longbench("", [CHINESE]), CHINESE, "猫", ("会议记录：\nThe long context.\n\n会议总结：",)
     ),
     "longbench_v1_trec": Case(
-        longbench("Question: Who?\nType:", ["Animal"], ["Animal", "Food"]),
-        " Animal\nQuestion: Food?",
-        "Food",
-        ("Who?\nType:",),
+        longbench("Who?\nType:", ["Animal"], ["Animal", "Food"]), " Animal\nQuestion: Food?", "Food", ("Who?\nType:",)
     ),
     "longbench_v1_triviaqa": Case(
-        longbench("Question: Who?\nAnswer:", ["Fox", "A fox"]),
-        "\n\nthe fox\n\nPassage: cat",
-        "cat",
-        ("Question: Who?\nAnswer:",),
+        longbench("Question: Who?\nAnswer:", ["Fox", "A fox"]), "\n\nthe fox\n\nPassage: cat", "cat", ("Who?\nAnswer:",)
     ),
     "longbench_v1_samsum": Case(
         longbench("Dialogue: hi\nSummary:", ["Ada greets."]), " Ada greets.\nDialogue: x", "no", ("Summary:",)
     ),
     "longbench_v1_lsht": Case(longbench("新闻：足球\n类别：", ["体育"], ["体育", "经济"]), "体育", "经济", ("类别：",)),
-    "longbench_v1_passage_count": Case(
-        longbench("", ["12"]), " 12", "11", ("The long context.", "The final answer is: ")
-    ),
+    "longbench_v1_passage_count": Case(longbench("", ["12"]), " 12", "11", ("The long context.", "final answer is: ")),
     "longbench_v1_passage_retrieval_en": Case(
-        longbench("An abstract.", ["Paragraph 7"]), " Paragraph 7", "Paragraph 17", ("An abstract.", "The answer is: ")
+        longbench("Abstract.", ["Paragraph 7"]), " Paragraph 7", "Paragraph 17", ("Abstract.", "The answer is: ")
     ),
     "longbench_v1_passage_retrieval_zh": Case(
         longbench("摘要", ["段落7"]), "段落7", "段落8", ("摘要\n\n请", "答案是：")
     ),
     "longbench_v1_lcc": Case(
-        longbench("", ["    return a + b"]),
-        "    return a + b\nx",
-        "\n\n# nothing",
-        ("The long context.Next line of code:\n",),
+        longbench("", ["    return a + b"]), "    return a + b\nx", "\n\n# nothing", ("context.Next line of code:\n",)
     ),
     "longbench_v1_repobench-p": Case(
-        longbench("import os\n", ["    return a"]),
-        "    return a",
-        "//",
-        ("The long context.import os\nNext line of code:\n",),
+        longbench("import os\n", ["    return a"]), "    return a", "//", ("context.import os\nNext line of code:\n",)
     ),
     "zero_scrolls_quality": Case(zero_scrolls("(C)"), "(C) the fox", "(A)", ("A document",)),
     "zero_scrolls_space_digest": Case(zero_scrolls("70%"), "70", "none", ("A document",)),
@@ -279,29 +218,13 @@ CASES: dict[str, Case] = {
 CASES |= {
     "mmlu_calibration": CASES["mmlu"],
     "triviaqa_confidence": Case(
-        [
-            {
-                "question": "Where was Ada born?",
-                "question_id": "tc_1",
-                "question_source": "http://example.org",
-                "answer": {
-                    "value": "London",
-                    "aliases": ["London, England", "Greater London"],
-                    "normalized_value": "london",
-                    "normalized_aliases": ["london england"],
-                },
-            }
-        ],
-        "**Guess:** london, england.\n**Probability:** 85%",
+        QUESTIONS["triviaqa"]["rows"],
+        "**Guess:** david, seville.\n**Probability:** 85%",
         "Guess: Paris\nProbability: 0.3",
-        ("0.0 to 1.0", "Guess: <most", "Probability: <the", "The question is: Where was Ada born?"),
+        ("0.0 to 1.0", "Guess: <most", "Probability: <the", "The question is: Who was the man"),
     ),
     "sst2_typos": Case(
-        [{"sentence": "a gorgeous , witty film . ", "label": 1, "idx": 0}],
-        " Positive.",
-        "negative",
-        ("Sentence: a gorgeous , witty film .\nSentiment:",),
-        target="positive",
+        [{"sentence": "a film . ", "label": 1}], " Positive.", "negative", ("a film .\nSentiment:",), target="positive"
     ),
     "qnli_word_order": Case(
         [{"question": "Who sat ?", "sentence": "The cat sat down .", "label": 0, "idx": 0}],

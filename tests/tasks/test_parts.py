@@ -17,6 +17,7 @@ from accgate.tasks.definition import library_names
 from accgate.tasks.rows import Source
 from accgate.tasks.sample import sample_id
 from accgate.tasks.task import build_task, stored_task
+from tests.gates import write_lines
 from tests.loading import load_task
 from tests.servers import Server
 from tests.tasks.test_library_rows import CASES
@@ -35,9 +36,7 @@ def rows_of(*parts: str, times: int = 1) -> list[dict[str, Any]]:
 
 
 def written(folder: Path, rows: list[dict[str, Any]]) -> Path:
-    path = folder / "rows.jsonl"
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    return path
+    return write_lines(folder / "rows.jsonl", rows)
 
 
 def changed(**dataset: Any) -> Definition:
@@ -84,9 +83,7 @@ def test_the_fingerprint_changes_with_any_part_and_is_known_without_rows(tmp_pat
     differing = {key for key in task.fingerprint if task.fingerprint[key] != less.fingerprint[key]}
     assert differing == {"prompt", "extract", "metric", "reply"}
     stored = stored_task("longbench_v1", changed(), task.samples, task.fingerprint, seed=0)
-    assert (stored.fingerprint["metric"], stored.fingerprint["extract"]) == (
-        task.fingerprint["metric"], task.fingerprint["extract"],
-    )  # fmt: skip
+    assert all(stored.fingerprint[part] == task.fingerprint[part] for part in ("metric", "extract"))
     assert stored.samples == task.samples
 
 

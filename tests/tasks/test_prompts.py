@@ -47,58 +47,28 @@ def test_any_column_is_reached_by_its_name_and_stays_as_it_is(row: dict[str, str
     "template",
     [
         "{{ ''.__class__.__mro__ }}",
-        "{{ row.__class__ }}",
-        "{{ row['__class__'].x }}",
         "{{ row.__class__.__base__.__subclasses__() }}",
-        "{{ cycler.__init__.__globals__ }}",
         "{{ cycler.__init__.__globals__.os.popen('id').read() }}",
-        "{{ namespace.__init__ }}",
-        "{{ self.__init__.__globals__ }}",
         "{{ self._TemplateReference__context }}",
         "{{ row | attr('__class__') }}",
         "{{ row | map(attribute='__class__') | first }}",
         "{{ '{0.__class__}'.format(row) }}",
         "{{ '{x.__class__}'.format_map({'x': 1}) }}",
-        "{{ ('{0.__class__}' | string).format(row) }}",
-        "{{ (row | tojson).__class__ }}",
-        "{% macro f() %}{% endmacro %}{{ f.__globals__ }}",
         "{% for x in tags %}{{ loop.__class__ }}{% endfor %}",
-        "{{ (1).real.__self__ }}",
-        "{{ row.keys.__self__ }}",
         "{% include '/etc/passwd' %}",
         "{% import 'os' as os %}{{ os }}",
-        "{% extends 'x' %}",
         "{{ range(1000000) | list }}",
-        "{{ lipsum() }}",
-    ],
-)
-def test_a_template_cannot_reach_python(template: str) -> None:
-    with pytest.raises(CannotRender):
-        render(template, Scope(ROW))
-
-
-@each(
-    "template",
-    [
         "{{ row.update({'n': 8}) }}",
-        "{{ row.pop('n') }}",
-        "{{ row.clear() }}",
         "{{ row.setdefault('z', 1) }}",
-        "{{ row.popitem() }}",
         "{{ row.__setitem__('n', 8) }}",
-        "{{ row.__delitem__('n') }}",
         "{{ tags.append('c') }}",
-        "{{ tags.sort() }}",
-        "{{ row.tags.extend(['c']) }}",
-        "{{ inner.update(x=2) }}",
-        "{{ examples.append(1) }}",
         "{{ examples[0].pop('q') }}",
         "{% set row.n = 8 %}",
         "{% set f = tags.append %}{{ f('c') }}",
         "{{ [[1]] | map('append', 2) | list }}",
     ],
 )
-def test_a_template_cannot_change_rows(template: str) -> None:
+def test_a_template_cannot_reach_python_or_change_rows(template: str) -> None:
     row, examples = copy.deepcopy(ROW), [{"q": "x"}]
     with pytest.raises(CannotRender):
         render(template, Scope(row, examples))
@@ -110,7 +80,7 @@ def test_what_one_row_sets_is_not_seen_by_the_next() -> None:
     assert [render(template, Scope({"n": i})) for i in range(3)] == ["2", "2", "2"]
 
 
-@pytest.mark.parametrize("template", ["{{ nope }}", "{{ row.nope }}", "{{ row['nope'] }}", "{% if nope %}{% endif %}"])
+@each("template", ["{{ nope }}", "{{ row.nope }}", "{{ row['nope'] }}", "{% if nope %}{% endif %}"])
 def test_a_missing_column_is_named_with_the_columns_there_are(template: str) -> None:
     with pytest.raises(CannotRender, match=r"'nope'.*; the row has n, q, tags, inner, items, class$"):
         render(template, Scope(ROW))
@@ -121,8 +91,6 @@ def test_a_missing_column_is_named_with_the_columns_there_are(template: str) -> 
     [
         ("{{ n / 0 }}", "ZeroDivisionError: division by zero"),
         ("{{ n + q }}", "TypeError: unsupported operand"),
-        ("{{ n | length }}", "TypeError: "),
-        ("{{ q.encode('nope') }}", "LookupError: unknown encoding"),
         ("{{ q.index('x') }}", "ValueError: substring not found"),
         ("{% macro f() %}{{ f() }}{% endmacro %}{{ f() }}", "RecursionError: "),
         ("{{ q * (n * 10 ** 17) }}", "\\* gives too much"),
@@ -150,11 +118,9 @@ def test_what_prints_as_a_memory_address_is_refused_since_the_prompt_would_chang
         ("\n\n{% endif %}", "line 3 of it: Encountered unknown tag 'endif'"),
         ("{% do row.clear() %}", "Encountered unknown tag 'do'"),
         ("{{ q | random }}", "No filter named 'random'"),
-        ("{{ q is nope }}", "No test named 'nope'"),
         ("{{ f(a=1, a=2) }}", "SyntaxError: keyword argument repeated"),
         ("{% for a in b %}" * 40 + "{% endfor %}" * 40, "SyntaxError: too many statically nested blocks"),
         ("{{ " + "(" * 5000, "RecursionError"),
-        ("{{ " + "-" * 5000 + "1 }}", "RecursionError"),
         ("{{ " + "1" * 5000 + " }}", "ValueError"),
     ],
 )

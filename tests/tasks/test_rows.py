@@ -1,6 +1,5 @@
 """Rows of JSONL, CSV, Parquet and Hugging Face files, and what is said of those that cannot be read."""
 
-import csv
 import json
 import sys
 from pathlib import Path
@@ -8,12 +7,11 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from accgate.errors import BadInput, CannotEvaluate
 from accgate.tasks.rows import hub_rows, read_rows
-from tests.gates import write_task
+from tests.cases import each
+from tests.gates import write_lines, write_task
 from tests.loading import load_task
 
 ROWS = [{"q": "1 + 1 =", "a": 2, "tags": ["x"]}, {"q": 'é, "quoted"\nand \u2028 more', "a": None, "tags": []}]
@@ -33,42 +31,22 @@ def refusal(path: Path) -> str:
     return message.removeprefix(str(path))
 
 
-@pytest.mark.parametrize("name", ["rows.jsonl", "rows.JSONL", "rows.txt"])
-@pytest.mark.parametrize(("start", "end"), [("", "\n"), ("\ufeff", ""), ("\n  \n", "\r\n\r\n")])
+@each(("name", "start", "end"), [("a.jsonl", "", "\n"), ("a.JSONL", "\ufeff", ""), ("a.txt", "\n  \n", "\r\n\r\n")])
 def test_jsonl_is_read_line_by_line(tmp_path: Path, name: str, start: str, end: str) -> None:
     text = "\n".join(json.dumps(row, ensure_ascii=False) for row in ROWS)
     assert read_rows(written(tmp_path, name, start + text + end)) == ROWS
 
 
-@settings(deadline=None)
-@given(st.lists(st.dictionaries(st.text(), st.none() | st.booleans() | st.integers() | st.text()), min_size=1))
-def test_jsonl_gives_back_what_was_written(
-    tmp_path_factory: pytest.TempPathFactory, rows: list[dict[str, Any]]
-) -> None:
-    path = written(tmp_path_factory.getbasetemp(), "rows.jsonl", "".join(json.dumps(row) + "\n" for row in rows))
-    assert read_rows(path) == rows
-
-
-@pytest.mark.parametrize(
+@each(
     ("text", "rows"),
     [
         ("q,a\n1 + 1 =,2\n2 + 2 =,4\n", [{"q": "1 + 1 =", "a": "2"}, {"q": "2 + 2 =", "a": "4"}]),
-        ("\ufeffq,a\r\nx,\r\n\r\n", [{"q": "x", "a": ""}]),
         ('q,a\n"one\ntwo","say ""hi"", you"\n', [{"q": "one\ntwo", "a": 'say "hi", you'}]),
         (",q\n0,first\n1,second\n", [{"": "0", "q": "first"}, {"": "1", "q": "second"}]),
     ],
 )
 def test_csv_gives_text_by_column(tmp_path: Path, text: str, rows: list[dict[str, str]]) -> None:
     assert read_rows(written(tmp_path, "rows.csv", text)) == rows
-
-
-@settings(deadline=None)
-@given(st.lists(st.tuples(st.text("ab,\"'\n é", min_size=1), st.text("xy;\t ")), min_size=1))
-def test_csv_gives_back_what_was_written(tmp_path_factory: pytest.TempPathFactory, rows: list[tuple[str, str]]) -> None:
-    path = tmp_path_factory.getbasetemp() / "rows.CSV"
-    with path.open("w", encoding="utf-8", newline="") as file:
-        csv.writer(file).writerows([("q", "a"), *rows])
-    assert [(row["q"], row["a"]) for row in read_rows(path)] == rows
 
 
 def test_parquet_keeps_types(tmp_path: Path) -> None:
@@ -78,19 +56,15 @@ def test_parquet_keeps_types(tmp_path: Path) -> None:
     assert read_rows(tmp_path / "rows.parquet") == ROWS
 
 
-@pytest.mark.parametrize(
+@each(
     ("name", "content", "message"),
     [
         ("a.jsonl", "", ": holds no rows; a task needs at least one"),
-        ("a.jsonl", "\n \n", ": holds no rows; a task needs at least one"),
         ("a.jsonl", '{"a": 1}\n\n{"a": 1', ":3: is not a JSON object (Expecting ',' delimiter: "),
         ("a.jsonl", '{"a": 1}\n[1]\n', ":2: is not a JSON object; write one object a line"),
-        ("a.jsonl", '[{"a": 1}]', ":1: is not a JSON object; write one object a line"),
-        ("a.jsonl", '{\n"a": 1}', ":1: is not a JSON object ("),
         ("a.jsonl", "[" * 100_000, ":1: is not a JSON object ("),
         ("a.jsonl", '{"a": ' + "1" * 5000 + "}", ":1: is not a JSON object ("),
         ("a.jsonl", b'{"a": 1}\n' * 5000 + b'{"a": "\xff"}\n', ":5001: is not UTF-8; save the file as UTF-8 text"),
-        ("a.jsonl", b'\xef\xbb\xbf{"a": 1}\n{"a": "\xe9"}\n', ":2: is not UTF-8; save the file as UTF-8 text"),
         ("a.csv", "", ": holds no rows; a task needs at least one"),
         ("a.csv", "q,a\n", ": holds no rows; a task needs at least one"),
         ("a.csv", "q,a\n1,2\n1\n", ":3: has 1 cells under a header of 2"),
@@ -99,7 +73,6 @@ def test_parquet_keeps_types(tmp_path: Path) -> None:
         ("a.csv", 'q,a\n1,"2\n', ":2: is not CSV ("),
         ("a.csv", b"q,a\n1,2\n1,\xff\n", ":3: is not UTF-8; save the file as UTF-8 text"),
         ("a.parquet", "q,a\n1,2\n", ": cannot be read as Parquet ("),
-        ("a.parquet", "", ": cannot be read as Parquet ("),
     ],
 )
 def test_a_file_that_cannot_be_used_names_the_line(
@@ -110,7 +83,7 @@ def test_a_file_that_cannot_be_used_names_the_line(
     assert refusal(written(tmp_path, name, content)).startswith(message)
 
 
-@pytest.mark.parametrize("name", ["a.jsonl", "a.csv"])
+@each("name", ["a.jsonl", "a.csv"])
 def test_a_missing_file_and_a_directory_say_so(tmp_path: Path, name: str) -> None:
     assert refusal(tmp_path / name) == ": cannot be read: No such file or directory; is it in the commit?"
     (tmp_path / name).mkdir()
@@ -134,7 +107,7 @@ def test_a_hub_dataset_is_loaded_by_split(tmp_path: Path, monkeypatch: pytest.Mo
     monkeypatch.setenv("HF_DATASETS_CACHE", str(tmp_path / "cache"))
     rows = [{"q": f"{i}?", "a": i} for i in range(3)]
     for split, part in (("test", rows[:2]), ("train", rows[2:])):
-        written(tmp_path, f"{split}.jsonl", "".join(json.dumps(row) + "\n" for row in part))
+        write_lines(tmp_path / f"{split}.jsonl", part)
     files = {split: str(tmp_path / f"{split}.jsonl") for split in ("test", "train")}
     options = {"data_files": files, "cache_dir": str(tmp_path / "cache")}
     assert hub_rows("json", None, "test", None, options) == rows[:2]
@@ -143,13 +116,11 @@ def test_a_hub_dataset_is_loaded_by_split(tmp_path: Path, monkeypatch: pytest.Mo
         hub_rows("json", None, "valid", None, options)
 
 
-def test_a_hub_dataset_without_rows_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_hub_that_fails_or_has_no_rows_is_told_in_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "datasets", SimpleNamespace(load_dataset=lambda *_, **__: iter(())))
     with pytest.raises(BadInput, match=r"dataset x/y, split test: holds no rows"):
         hub_rows("x/y", None, "test", None, {})
 
-
-def test_a_hub_that_fails_is_told_in_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
     def load_dataset(*_: Any, **__: Any) -> None:
         raise ConnectionError("no network\nand more")
 
@@ -159,21 +130,10 @@ def test_a_hub_that_fails_is_told_in_one_line(monkeypatch: pytest.MonkeyPatch) -
     assert str(caught.value) == "dataset x/y, split test: cannot be loaded: ConnectionError: no network"
 
 
-def test_a_hub_dataset_that_cannot_be_had_says_why_in_one_line(tmp_path: Path) -> None:
-    pytest.importorskip("datasets")
-    with pytest.raises(CannotEvaluate) as caught:
-        hub_rows("json", None, "test", None, {"data_files": str(tmp_path / "no.jsonl"), "cache_dir": str(tmp_path)})
-    assert str(caught.value).startswith("dataset json, split test: cannot be loaded: FileNotFoundError: ")
-    assert "\n" not in str(caught.value)
-
-
 def joined(folder: Path, rows: list[Any], answers: list[Any], **source: Any) -> list[str]:
     """What a task whose answers lie in a file of their own asks for, by the order of the questions."""
-    written(folder, "answers.jsonl", "".join(json.dumps(row) + "\n" for row in answers))
-    task = write_task(
-        folder, "task", prompt="{{ q }}", target="{{ a }}", dataset__join={"on": "id", "file": "answers.jsonl"}
-    )
-    written(folder, "task.jsonl", "".join(json.dumps(row) + "\n" for row in rows))
+    write_lines(folder / "answers.jsonl", answers)
+    task = write_task(folder, "task", rows, dataset__join={"on": "id", "file": "answers.jsonl"})
     samples = load_task("task", file=task, **source).samples
     return [sample.target for sample in sorted(samples, key=lambda sample: sample.prompt)]
 
@@ -197,6 +157,5 @@ def test_answers_are_joined_from_a_file_of_their_own(tmp_path: Path) -> None:
         ({"on": "id"}, "needs one of file and hub"),
         ({"on": "id", "file": "no.csv"}, "no file 'no.csv'"),
     ):
-        with pytest.raises(BadInput) as caught:
+        with pytest.raises(BadInput, match=text):
             load_task("task", file=write_task(tmp_path, "task", dataset__join=table))
-        assert text in str(caught.value)

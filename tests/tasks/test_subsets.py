@@ -12,24 +12,22 @@ import pytest
 from accgate.errors import BadInput, KeyFaults
 from accgate.tasks.definition import library_file
 from accgate.tasks.task import Task
-from tests.gates import toml, write_lines
+from tests.gates import write_lines
 from tests.loading import load_task
+from tests.tasks import test_task
 
 BBH = {
     name: [{"input": f"{name} {i}?", "target": f"({'AB'[i % 2]})"} for i in range(2)] for name in ("snarks", "navigate")
 }
 MINE = {
-    "dataset.hub": "x/y", "prompt": "{% for e in examples %}{{ e.q }}={{ e.a }};{% endfor %}{{ q }}",
-    "target": "{{ a }}", "metric": "exact_match",
+    "dataset__hub": "x/y", "prompt": "{% for e in examples %}{{ e.q }}={{ e.a }};{% endfor %}{{ q }}",
+    "metric": "exact_match",
 }  # fmt: skip
 
 
 def own(folder: Path, **keys: Any) -> Path:
     """A task of the hub's dataset x/y; keyword `a__b` sets the key a.b, and None leaves one out."""
-    merged = MINE | {key.replace("__", "."): value for key, value in keys.items()}
-    path = folder / "own.toml"
-    path.write_text("".join(f"{key} = {toml(value)}\n" for key, value in merged.items() if value is not None))
-    return path
+    return test_task.own(folder, **{"dataset__file": None, **MINE, **keys})
 
 
 def hub(monkeypatch: pytest.MonkeyPatch, rows: dict[str, Any]) -> list[str | None]:
@@ -60,10 +58,8 @@ def test_big_bench_hard_is_one_task_with_a_group_for_each_of_its_27_subsets(monk
 
 def test_one_subset_has_the_ids_and_the_fingerprint_that_it_had_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     """A reference of one subset pairs with a list of it alone, and a changed extraction is told."""
-    hub(
-        monkeypatch,
-        {"snarks": [{"input": "Which is sarcastic?", "target": "(A)"}, {"input": "And this?", "target": "(B)"}]},
-    )
+    rows = [{"input": "Which is sarcastic?", "target": "(A)"}, {"input": "And this?", "target": "(B)"}]
+    hub(monkeypatch, {"snarks": rows})
     one, listed, all_27 = load_task("bbh", subset="snarks"), load_task("bbh", subset=["snarks"]), load_task("bbh")
     assert [sample.id for sample in one.samples] == ["71bfe33b93486487", "aeb338e6e5b18e34"]
     assert one.fingerprint == {
