@@ -73,6 +73,10 @@ def one_line(folder: Path, name: str, **model: Any) -> Path:
     return config
 
 
+def served(folder: Path, name: str, server: Server) -> Path:
+    return one_line(folder, name, engine="openai", model="toy", options={"base_url": server.url})
+
+
 def run(config: Path, command: str) -> tuple[int, dict[str, Any]]:
     """A command's exit code, and its only check."""
     out = config.parent / command
@@ -122,7 +126,7 @@ def test_a_worse_statistic_fails_the_gate_though_the_mean_stays(
     name: str, before: Callable[[str], str], after: Callable[[str], str], tmp_path: Path
 ) -> None:
     with Server(before) as server:
-        config = one_line(tmp_path, name, engine="openai", model="toy", options={"base_url": server.url})
+        config = served(tmp_path, name, server)
         assert run(config, "record")[0] == 0
         code, check = run(config, "run")
         assert (code, check["verdict"]) == (0, "pass")
@@ -144,7 +148,7 @@ def test_a_worse_statistic_fails_the_gate_though_the_mean_stays(
 
 def test_calibration_by_likelihood_is_recorded_and_decided_with_a_server(tmp_path: Path) -> None:
     with Server(lambda _: " A") as server:  # which finds all four letters about as likely, and lists no other tokens
-        config = one_line(tmp_path, "mmlu_calibration", engine="openai", model="toy", options={"base_url": server.url})
+        config = served(tmp_path, "mmlu_calibration", server)
         assert run(config, "record")[0] == 0
         code, check = run(config, "run")
     assert (code, check["verdict"]) == (0, "pass")
@@ -181,44 +185,19 @@ def test_recorded_scores_are_decided_on_the_statistic(name: str, tmp_path: Path)
     code, check = run(config, "run")
     assert (code, check["verdict"], check["test"]) == (1, "regression", "influence")
     assert check["higher_is_better"] == (name == "triviaqa_confidence")
-    # an independent computation of each
-    lines = recorded(name, worse=True)
-    assert check["candidate"]["mean"] == pytest.approx(by_hand(name, lines), abs=0.01)
+    records = read_records(tmp_path / "run" / "m" / f"{name}.jsonl")
+    assert check["candidate"]["mean"] == pytest.approx(metrics.aggregate(NAMES[name])(records))
 
 
-def by_hand(name: str, lines: Sequence[dict[str, Any]]) -> float:
-    """The statistic from its definition, in points."""
-    if name == "sst2_typos":
-        after = [line["attacked"] for line in lines if line["score"] == 100.0]
-        return 100 * after.count(0.0) / len(after)
-    if name == "qnli_word_order":
-        return 100 * (1 - sum(line["attacked"] for line in lines) / sum(line["score"] for line in lines))
-    if name == "triviaqa_confidence":
-        scores = [line["score"] for line in sorted(lines, key=lambda line: -line["confidence"])]
-        return sum(sum(scores[:k]) / k for k in range(1, len(scores) + 1)) / len(scores)
-    gaps = [0.0] * 15
-    for line in lines:
-        place = next(m for m in range(1, 16) if line["confidence"] <= m / 15)
-        gaps[place - 1] += 100 * line["confidence"] - line["score"]
-    return sum(map(abs, gaps)) / len(lines)
-
-
-def test_a_model_that_never_says_how_sure_it_is_is_an_error_and_no_pass(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_model_that_never_says_how_sure_it_is_is_an_error_and_no_pass(tmp_path: Path, capsys) -> None:
     with Server(lambda _: "Guess: Ada 1") as server:
-        config = one_line(
-            tmp_path, "triviaqa_confidence", engine="openai", model="toy", options={"base_url": server.url}
-        )
-        assert run(config, "record")[0] == 3
-    assert "hold no answer" in said(capsys) or "no answer" in said(capsys)
+        assert run(served(tmp_path, "triviaqa_confidence", server), "record")[0] == 3
+    assert "no answer" in said(capsys)
 
 
-def test_letters_alone_have_no_confidence_and_are_refused_before_anything_is_asked(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_letters_alone_have_no_confidence_and_are_refused_before_anything_is_asked(tmp_path: Path, capsys) -> None:
     with Server(lambda _: " B") as server:
-        config = one_line(tmp_path, "mmlu_calibration", engine="openai", model="toy", options={"base_url": server.url})
+        config = served(tmp_path, "mmlu_calibration", server)
         config.write_text(config.read_text() + 'choose = "letter"\n')
         assert run(config, "record")[0] == 2
         assert not server.prompts
