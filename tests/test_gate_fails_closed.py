@@ -18,6 +18,7 @@ from tests.cases import each
 from tests.gates import RIGHT, Project, questions, right_but, write_lines, write_task
 
 N = 200
+OUTSIDE = "a score outside 0 to 100 for 1 of 200 samples"
 Rows = list[dict[str, Any]]
 
 
@@ -42,6 +43,13 @@ def ended(capsys, code: int) -> tuple[int, str]:
     captured = capsys.readouterr()
     assert "Traceback" not in captured.err
     return code, " ".join((captured.out + captured.err).split())
+
+
+def assert_refused(capsys, code: int, words: str) -> None:
+    """A command ended as one with bad input does, and said this."""
+    code, said = ended(capsys, code)
+    assert code == 2
+    assert words in said
 
 
 def nothing(rows: Rows) -> Rows:
@@ -138,9 +146,7 @@ def test_a_line_that_cannot_be_read_stops_both_from_csv(tmp_path: Path, capsys) 
     good, bad = tmp_path / "a.csv", tmp_path / "b.csv"
     good.write_text("id,score\nx,100\ny,0\n")
     bad.write_text("id,score\nx,100\ny\n")
-    code, said = ended(capsys, main(["compare", str(good), str(bad)]))
-    assert code == 2
-    assert "b.csv:3: has" in said
+    assert_refused(capsys, main(["compare", str(good), str(bad)]), "b.csv:3: has")
 
 
 def test_a_task_without_records_is_an_error_beside_one_that_passes(tmp_path: Path, capsys) -> None:
@@ -165,17 +171,12 @@ def test_a_recording_behind_replicas_must_have_every_sample_and_no_others(tmp_pa
     assert lacking.startswith(f"no record of 1 of {N} samples: {project.ids()[0]};")
     write_lines(project.scores, [{"id": id_, "score": RIGHT} for id_ in [*project.ids(), "f" * 16]])
     assert missing_records(planned_model(config, "m").engine(), check.task) is None
-    code, said = ended(capsys, project.run())
-    assert code == 2
-    assert "1 recorded sample belongs to none of its tasks" in said
+    assert_refused(capsys, project.run(), "1 recorded sample belongs to none of its tasks")
 
 
 def test_a_reference_of_other_prompts_is_refused(project: Project, capsys) -> None:
     write_task(project.folder, rows=questions(N, start=1000))
-    capsys.readouterr()
-    code, said = ended(capsys, project.run([RIGHT] * N))
-    assert code == 2
-    assert "0 of 200 samples are in the reference; it lacks 200" in said
+    assert_refused(capsys, project.run([RIGHT] * N), "0 of 200 samples are in the reference; it lacks 200")
 
 
 @each(
@@ -217,34 +218,25 @@ def sides(folder: Path, before: Sequence[float], now: Sequence[float]) -> list[s
 
 def test_a_reference_in_fractions_and_a_candidate_in_points_are_refused(tmp_path: Path, capsys) -> None:
     files = sides(tmp_path, [score / 100 for score in right_but(50, N)], right_but(90, N))
-    code, said = ended(capsys, main(["compare", *files]))
-    assert code == 2
-    assert "fractions" in said
+    assert_refused(capsys, main(["compare", *files]), "fractions")
 
 
 def test_one_score_far_out_of_range_does_not_hide_eighty_losses_of_a_file(tmp_path: Path, capsys) -> None:
     files = sides(tmp_path, [100.0] * 200, [*right_but(80)[:-1], 10_000.0])
     for pair in (files, files[::-1]):
-        code, said = ended(capsys, main(["compare", *pair]))
-        assert code == 2
-        assert f"{files[1]}: a score outside 0 to 100 for 1 of 200 samples: q199 (a score of 10000)" in said
+        assert_refused(capsys, main(["compare", *pair]), f"{files[1]}: {OUTSIDE}: q199 (a score of 10000)")
     assert main(["compare", *files, "--bounds", "0", "10000"]) != 2  # what the user says is a score is one
-    capsys.readouterr()
-    code, said = ended(capsys, main(["compare", *files, "--bounds", "0", "50"]))
-    assert code == 2
-    assert f"{files[0]}: a score outside 0 to 50 for 200 of 200 samples" in said
+    words = f"{files[0]}: a score outside 0 to 50 for 200 of 200 samples"
+    assert_refused(capsys, main(["compare", *files, "--bounds", "0", "50"]), words)
     assert main(["sigma", *files]) == 2
 
 
 def test_a_recorded_score_out_of_range_is_refused_with_file_id_and_value(project: Project, capsys) -> None:
-    code, said = ended(capsys, project.run([*right_but(50, N)[:-1], 10_000.0]))
-    assert code == 2
-    assert f"{project.scores}: sample {project.ids()[-1]} has the score 10000, which is outside 0.0 to 100.0" in said
+    words = f"{project.scores}: sample {project.ids()[-1]} has the score 10000, which is outside 0.0 to 100.0"
+    assert_refused(capsys, project.run([*right_but(50, N)[:-1], 10_000.0]), words)
     rows = [row | {"attacked": -5.0} for row in rows_of(project)]
     write_lines(project.scores, rows)
-    code, said = ended(capsys, project.run(args=["--resume"]))
-    assert code == 2
-    assert "has the score -5, which is outside" in said
+    assert_refused(capsys, project.run(args=["--resume"]), "has the score -5, which is outside")
 
 
 def test_a_reference_with_a_score_out_of_range_is_refused_when_it_is_loaded(project: Project, capsys) -> None:
@@ -258,9 +250,7 @@ def test_a_reference_with_a_score_out_of_range_is_refused_when_it_is_loaded(proj
     text = re.sub(r"(?m)^mean = .*$", f"mean = {sum(values) / N}", file.read_text())
     file.write_text(re.sub(r'scores_sha256 = ".*"', f'scores_sha256 = "{sha256(changed.encode()).hexdigest()}"', text))
     for command in ("plan", "validate"):
-        code, said = ended(capsys, main([command, str(project.config)]))
-        assert code == 2
-        assert f"{scores}: a score outside 0 to 100 for 1 of 200 samples: {id_} (a score of 10000); these are" in said
+        assert_refused(capsys, main([command, str(project.config)]), f"{scores}: {OUTSIDE}: {id_} (a score of 10000)")
     assert ended(capsys, project.run(right_but(50, N)))[0] == 2
 
 

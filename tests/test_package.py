@@ -89,7 +89,10 @@ def test_the_documented_functions_do_what_they_say() -> None:
     assert accgate.__version__[0].isdigit()
 
 
-@each("code", ["import accgate", command("--help"), command("--version"), command("compare", "--help")])
+HELP = (("--help",), ("--version",), ("compare", "--help"), ("run", "--help"))
+
+
+@each("code", ["import accgate", *(command(*arguments) for arguments in HELP)])
 def test_importing_accgate_and_help_load_nothing_heavy(code: str) -> None:
     assert not loaded(code) & set(HEAVY)
 

@@ -14,7 +14,7 @@ from accgate.decision.evidence import Evidence
 from accgate.design import Design, Target
 from accgate.stats.names import Correction
 from tests.cases import each
-from tests.decision.test_early_stopping import by_test, evidence, part_of
+from tests.decision.test_early_stopping import by_test, evidence
 from tests.decisions import assert_sound, one_each
 
 
@@ -27,7 +27,7 @@ def test_of_several_checks_a_sequential_one_is_judged_at_its_share_of_alpha(
         own, other = evidence(seed, drop=drop, test=test), evidence(19)
         found, _ = decide([own, other], correction=correction, checks=4)
         design = replace(own.design, alpha=0.05 / parts)
-        alone = compare_scores(part_of(own, 1192), own.candidate, design, order="given")
+        alone = compare_scores(own.reference, own.candidate, design, order="given")
         same = ("verdict", "n", "stop", "p_value", "gamma", "interval", "theta")
         assert [getattr(found, key) for key in same] == [getattr(alone, key) for key in same]
         assert (found.alpha, found.alpha_applied) == (0.05, 0.05 / parts)

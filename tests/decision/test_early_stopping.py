@@ -24,6 +24,7 @@ from tests.decisions import compare_in_order as compare
 from tests.stats.sequences import drawn
 
 SEQUENTIAL = ["gsprt", "group-sequential", "e-process"]
+KINDS = ["binary", "other", "clusters"]
 by_test = pytest.mark.parametrize("test", SEQUENTIAL)
 
 
@@ -86,7 +87,7 @@ def test_a_test_named_is_the_one_that_judges(test: Any) -> None:
 @by_test
 @given(
     seed=st.integers(0, 10**6), n=st.integers(1, 300), q=st.sampled_from([0.0, 0.03, 0.2, 0.8]),
-    kind=st.sampled_from(["binary", "binary", "other", "clusters"]), data=st.data(),
+    kind=st.sampled_from(KINDS), data=st.data(),
 )  # fmt: skip
 @settings(deadline=None, max_examples=40)
 def test_every_verdict_agrees_with_its_own_figures(
@@ -96,17 +97,13 @@ def test_every_verdict_agrees_with_its_own_figures(
     if kind == "other":
         candidate = np.clip(candidate + np.where(candidate != reference, 20.0 * (np.arange(n) % 3), 0.0), 0.0, 100.0)
     theta, alpha = data.draw(st.none() | st.floats(0.5, 50.0)), data.draw(st.sampled_from([0.01, 0.05, 0.3]))
-    if kind != "binary":
-        theta = theta or 5.0
-    rules: dict[str, Any] = {
-        "theta": theta,
-        "alpha": alpha,
-        "clusters": np.arange(n) // 3 if kind == "clusters" else None,
-    }
+    theta = theta if kind == "binary" else theta or 5.0
+    clusters = np.arange(n) // 3 if kind == "clusters" else None
+    rules: dict[str, Any] = {"theta": theta, "alpha": alpha, "clusters": clusters}
     found = compare(reference, candidate, test=test, **rules)
     assert_sound(found)
     assert found.n <= n
-    if found.interval is not None and found.stop is not None:
+    if found.stop is not None:
         low, high = found.interval.two_sided
         assert low <= found.difference <= high
         assert (high < 0.0) == (found.verdict == "regression") or abs(high) < 1e-9
@@ -123,11 +120,7 @@ def test_every_verdict_agrees_with_its_own_figures(
 
 
 @each("test", [*SEQUENTIAL, "auto", "paired"])
-@given(
-    seed=st.integers(0, 10**6),
-    drop=st.sampled_from([-4.0, 0.0, 5.0]),
-    kind=st.sampled_from(["binary", "other", "clusters"]),
-)
+@given(seed=st.integers(0, 10**6), drop=st.sampled_from([-4.0, 0.0, 5.0]), kind=st.sampled_from(KINDS))
 @settings(deadline=None, max_examples=12)
 def test_lower_is_better_on_mirrored_scores_is_the_mirrored_verdict(
     test: Any, seed: int, drop: float, kind: str
@@ -135,11 +128,8 @@ def test_lower_is_better_on_mirrored_scores_is_the_mirrored_verdict(
     reference, candidate = scored(seed, 300, 0.1, drop)
     if kind == "other":
         reference, candidate = 10.0 + 0.7 * reference, 10.0 + 0.7 * candidate
-    rules: dict[str, Any] = {
-        "test": test,
-        "theta": 3.0,
-        "clusters": np.arange(300) // 3 if kind == "clusters" else None,
-    }
+    clusters = np.arange(300) // 3 if kind == "clusters" else None
+    rules: dict[str, Any] = {"test": test, "theta": 3.0, "clusters": clusters}
     up = compare(reference, candidate, **rules)
     down = compare(100.0 - reference, 100.0 - candidate, higher_is_better=False, **rules)
     assert_sound(down)
@@ -294,7 +284,6 @@ def test_a_score_between_0_and_100_past_the_stop_changes_nothing(
 ) -> None:
     """It is another test that such scores ask for; whether one had finished when the run stopped is chance."""
     whole = evidence(14, drop=drop, **design)
-    assert isinstance(whole.reference, Scores)
     reference = replace(whole.reference, values=np.repeat(whole.reference.values, repeats, axis=1))
     whole = replace(whole, reference=reference, n_max=1192)
     (plain,) = decide([whole])
@@ -308,11 +297,6 @@ def test_a_score_between_0_and_100_past_the_stop_changes_nothing(
         (found,) = decide([beginning])
         assert (found.verdict, found.test, found.n) == (plain.verdict, plain.test, plain.n)
         assert (found.p_value, found.gamma, found.flips) == (plain.p_value, plain.gamma, plain.flips)
-
-
-def part_of(whole: Evidence, k: int) -> Scores:
-    assert isinstance(whole.reference, Scores)
-    return whole.reference.take(whole.candidate.ids[:k])
 
 
 def test_without_scores_of_a_reference_nothing_stops_early() -> None:

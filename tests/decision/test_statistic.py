@@ -66,6 +66,7 @@ def mean(rows: np.ndarray) -> float:
     ("candidate", "statistic", "keys", "message"),
     [
         ([1.0], mean, {}, "the sides have the shapes"),
+        ([], mean, {}, "the sides have the shapes"),
         ([1.0, 2.0], mean, {"alpha": 0.7}, "alpha is 0.7"),
         ([1.0, 2.0], mean, {"theta": 0.0}, "theta is 0.0"),
         ([1.0, 2.0], mean, {"method": "guess"}, "method is 'guess'"),
@@ -73,5 +74,6 @@ def mean(rows: np.ndarray) -> float:
     ],
 )
 def test_what_cannot_be_compared_is_refused(candidate: Any, statistic: Any, keys: dict[str, Any], message: str) -> None:
+    reference = [1.0, 2.0] if candidate else []
     with pytest.raises(BadInput, match=message):
-        compare_statistic([1.0, 2.0], candidate, statistic, **keys)
+        compare_statistic(reference, candidate, statistic, **keys)
