@@ -45,7 +45,7 @@ def fault_of(text: str) -> Fault:
 
 
 class Paths(Project):
-    """A cold and a warm path of one server; the warm one is wrong for these shares of what the cold one gets right."""
+    """A cold and a warm path of one server, each wrong for its own share of the questions."""
 
     def __init__(self, folder: Path, server: Server, n: int = N, theta: float = 4.0) -> None:
         super().__init__(folder, n=n, theta=theta)

@@ -27,7 +27,7 @@ def project_of(folder: Path, **keys: Any) -> Project:
 
 
 def calibrated(folder: Path) -> Project:
-    """A project gated on calibration, with a reference that is right in three quarters and as sure as that."""
+    """A project gated on calibration, whose reference is as often right as it is sure."""
     project = project_of(folder, **ECE)
     answered(project, **sure(300, 0.75))
     return project.recorded()

@@ -25,7 +25,7 @@ def test_one_group_that_collapses_among_many_is_seen() -> None:
 
 
 def decided(now: list[float], names: list[str]) -> Verdict:
-    """The verdict on these scores beside a reference that is all right, of samples in these groups."""
+    """The verdict on grouped samples, all of which are right in the reference."""
     ids = [f"{number:03d}" for number in range(len(now))]
     reference = from_python(dict.fromkeys(ids, 100.0), "reference")
     candidate = Scores(reference.ids, np.array(now)[:, None])

@@ -32,7 +32,7 @@ def evidence_after(
     differences: np.ndarray, test: TestName = "gsprt", clusters: np.ndarray | None = None, n_max: int = N, *,
     higher: bool = True,
 ) -> Evidence:  # fmt: skip
-    """The evidence after these differences from scores of 50, or of 0 and 100 where that is what differs."""
+    """The evidence after these differences from scores of 50, or from 0 and 100."""
     ids = tuple(map(str, range(len(differences))))
     whole = bool(np.isin(differences, (-100.0, 0.0, 100.0)).all())
     base = np.where(differences > 0.0, 0.0, 100.0) if whole else np.full(len(differences), 50.0)
