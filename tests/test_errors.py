@@ -1,6 +1,7 @@
 """Exit codes: what each end of a run tells the shell."""
 
-import pytest
+from itertools import pairwise
+
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -30,21 +31,12 @@ def test_a_warning_lets_only_inconclusive_pass(verdicts: list[VerdictName], code
     assert exit_code(verdicts, inconclusive_passes=True) == code
 
 
-@pytest.mark.parametrize("inconclusive_passes", [False, True])
-def test_nothing_checked_is_an_error_and_not_a_pass(inconclusive_passes: bool) -> None:
+def test_nothing_checked_is_an_error_and_not_a_pass() -> None:
     assert worst([]) == "error"
-    assert exit_code([], inconclusive_passes=inconclusive_passes) == 3
+    assert exit_code([], inconclusive_passes=False) == exit_code([], inconclusive_passes=True) == 3
 
 
-@pytest.mark.parametrize(
-    ("better", "poorer"),
-    [
-        ("pass", "inconclusive"),
-        ("inconclusive", "no-reference"),
-        ("no-reference", "regression"),
-        ("regression", "error"),
-    ],
-)
+@each(("better", "poorer"), pairwise(("pass", "inconclusive", "no-reference", "regression", "error")))
 def test_the_worst_of_two_verdicts_is_the_poorer_in_either_order(better: VerdictName, poorer: VerdictName) -> None:
     assert worst([better, poorer]) == worst(iter([poorer, better])) == poorer
 
@@ -57,14 +49,10 @@ def test_a_run_exits_with_zero_only_where_every_check_does(names: list[VerdictNa
     assert exit_code(names, inconclusive_passes=warn) in each
 
 
-@pytest.mark.parametrize(
-    ("error", "code"),
-    [(AccgateError("no"), 3), (BadInput("no"), 2), (CannotEvaluate("no"), 3)],
-)
-def test_each_error_is_one_of_ours_with_its_exit_code(error: AccgateError, code: int) -> None:
-    assert isinstance(error, AccgateError)
-    assert error.exit_code == code
-    assert str(error) == "no"
+@each(("error", "code"), [(AccgateError, 3), (BadInput, 2), (CannotEvaluate, 3)])
+def test_each_error_is_one_of_ours_with_its_exit_code(error: type[AccgateError], code: int) -> None:
+    assert issubclass(error, AccgateError)
+    assert (error("no").exit_code, str(error("no"))) == (code, "no")
 
 
 def test_bad_input_reports_every_fault_on_a_line_of_its_own() -> None:

@@ -1,6 +1,5 @@
 """The whole story on recorded scores: plan, evaluate, decide, report, and what each ends with."""
 
-import json
 import math
 from pathlib import Path
 
@@ -10,11 +9,12 @@ from scipy.stats import norm
 from accgate import load_config
 from accgate import run as run_gate
 from accgate.errors import BadInput
+from tests.cases import each
 from tests.decisions import unconditional_p
-from tests.gates import RIGHT, Project, right_but, write_lines, write_task
-from tests.loading import load_task
+from tests.gates import RIGHT, Project, right_but, write_lines
 
 N = 200
+FULL = [RIGHT] * N
 UNNAMED = dict.fromkeys(("name", "date", "commit", "runs", "engine"))  # nothing recorded
 
 
@@ -24,44 +24,21 @@ def project(tmp_path: Path) -> Project:
     return Project(tmp_path, n=N).recorded(right_but(50, N))
 
 
-def test_unchanged_scores_pass(project: Project) -> None:
-    assert project.run(right_but(50, N)) == 0
-    assert (project.result["verdict"], project.check["verdict"]) == ("pass", "pass")
-
-
-def test_a_clear_drop_is_a_regression(project: Project) -> None:
-    assert project.run(right_but(84, N)) == 1
-    check = project.check
-    assert check["verdict"] == "regression"
-    assert (check["lost"], check["gained"], check["difference"]) == (34, 0, -17.0)
-    assert check["flips"] == project.ids()[50:84]
-
-
-def test_a_candidate_17_points_better_passes(project: Project) -> None:
-    assert project.run(right_but(16, N)) == 0
-    assert project.check["verdict"] == "pass"
-    assert project.check["difference"] == 17.0
-
-
-def test_a_candidate_17_points_better_passes_where_a_target_theta_is_set(tmp_path: Path) -> None:
-    project = Project(tmp_path, n=N)
-    project.record(right_but(50, N))
-    project.tasks["sums"]["theta"] = 6.0
+@pytest.mark.parametrize("theta", [None, 6.0])
+@each(
+    ("wrong", "code", "verdict", "difference"),
+    [(50, 0, "pass", 0.0), (84, 1, "regression", -17.0), (16, 0, "pass", 17.0)],
+)
+def test_a_clear_drop_is_a_regression_and_a_gain_none(
+    tmp_path: Path, theta: float | None, wrong: int, code: int, verdict: str, difference: float
+) -> None:
+    project = Project(tmp_path, n=N).recorded(right_but(50, N))
+    project.tasks["sums"] |= {} if theta is None else {"theta": theta}
     project.write()
-    assert project.run(right_but(50, N)) == 0
-    assert project.run(right_but(16, N)) == 0
-
-
-def test_figures_of_a_paired_check_are_those_of_the_unconditional_test(project: Project) -> None:
-    candidate = right_but(50, N)
-    candidate[60:75], candidate[0:4] = [0.0] * 15, [RIGHT] * 4
-    assert project.run(candidate) == 1
+    assert project.run(right_but(wrong, N)) == code
     check = project.check
-    assert check["p_value"] == pytest.approx(unconditional_p(15, 4, N), rel=1e-3)
-    assert check["p_adjusted"] == check["p_value"]
-    assert check["discordance"] == pytest.approx(19 / N)
-    least = next(c for c in range(20) if unconditional_p(c, 4, N) <= 0.05)  # losses beside the gains seen
-    assert check["gamma"] == pytest.approx(75 - 100 * (least - 1 - 4) / N)
+    assert (project.result["verdict"], check["verdict"], check["difference"]) == (verdict, verdict, difference)
+    assert check["flips"] == project.ids()[50:wrong]
 
 
 @pytest.mark.parametrize(("on_inconclusive", "code"), [("fail", 4), ("warn", 0)])
@@ -76,20 +53,15 @@ def test_too_few_samples_for_the_target_are_inconclusive(project: Project, on_in
     assert "you asked for 1" in " ".join(project.check["reasons"])
 
 
-def test_without_a_reference_there_is_no_verdict_and_nothing_is_evaluated(tmp_path: Path) -> None:
-    project = Project(tmp_path, n=N)
-    assert project.run(right_but(50, N)) == 4
-    assert project.check["verdict"] == "no-reference"
-    assert "accgate record" in project.check["reasons"][0]
-    assert not (project.out / "m").exists()
-
-
-def test_a_new_task_without_a_reference_stands_beside_one_that_is_decided(tmp_path: Path) -> None:
+def test_a_task_without_a_reference_is_not_evaluated_and_stands_beside_one_that_is_decided(tmp_path: Path) -> None:
     project = Project(tmp_path, tasks=("old", "new"), n=20)
     project.record([RIGHT] * 20, [RIGHT] * 20)
     (project.store / "m/new.toml").unlink()
     assert project.run() == 4
-    assert [c["verdict"] for c in project.result["checks"]] == ["pass", "no-reference"]
+    old, new = project.result["checks"]
+    assert (old["verdict"], new["verdict"]) == ("pass", "no-reference")
+    assert "accgate record" in new["reasons"][0]
+    assert [path.stem for path in (project.out / "m").glob("*.jsonl")] == ["old"]
 
 
 def test_a_reference_mean_gives_the_two_sample_test(tmp_path: Path) -> None:
@@ -114,14 +86,18 @@ def test_an_absolute_target_is_held_to(tmp_path: Path, wrong: int, code: int) ->
     assert check["gamma"] == pytest.approx(75 + norm.ppf(0.05) * 50 / math.sqrt(N), abs=1e-6)  # 69.18
 
 
-def test_holm_corrects_over_the_checks_and_gamma_is_at_the_alpha_applied(tmp_path: Path) -> None:
+@pytest.fixture
+def three(tmp_path: Path) -> Project:
+    """Three recorded tasks of right answers, without their overall check."""
     project = Project(tmp_path, tasks=("one", "two", "three"), n=N)
     project.write(overall=False)
-    full = [RIGHT] * N
-    assert project.record(full, full, full) == 0
+    return project.recorded(FULL, FULL, FULL)
+
+
+def test_holm_corrects_over_the_checks_and_gamma_is_at_the_alpha_applied(three: Project) -> None:
     # p is 0.0078, 0.0078 and 0.0039, against Holm's alpha / 3, / 2 and / 1.
-    assert project.run(right_but(6, N), right_but(6, N), right_but(7, N)) == 1
-    first, second, third = project.result["checks"]
+    assert three.run(right_but(6, N), right_but(6, N), right_but(7, N)) == 1
+    first, second, third = three.result["checks"]
     assert [c["verdict"] for c in (first, second, third)] == ["regression"] * 3
     assert third["p_adjusted"] == pytest.approx(3 * unconditional_p(7, 0, N), rel=1e-3)
     assert first["p_adjusted"] == second["p_adjusted"] == pytest.approx(2 * unconditional_p(6, 0, N), rel=1e-3)
@@ -131,26 +107,14 @@ def test_holm_corrects_over_the_checks_and_gamma_is_at_the_alpha_applied(tmp_pat
         assert check["candidate"]["mean"] < check["gamma"]
 
 
-def test_holm_spares_what_each_check_alone_would_reject(tmp_path: Path) -> None:
-    project = Project(tmp_path, tasks=("one", "two", "three"), n=N)
-    project.write(overall=False)
-    full = [RIGHT] * N
-    assert project.record(full, full, full) == 0
-    scores = (right_but(4, N), right_but(4, N), full)
+def test_holm_spares_what_each_check_alone_would_reject(three: Project) -> None:
+    scores = (right_but(4, N), right_but(4, N), FULL)
     assert 0.05 / 3 < unconditional_p(4, 0, N) < 0.05
-    assert project.run(*scores) == 0
-    assert [c["alpha_applied"] for c in project.result["checks"]] == pytest.approx([0.05 / 3] * 3)
-    project.write(correction="none")
-    assert project.run(*scores) == 1
-    assert [c["verdict"] for c in project.result["checks"]] == ["regression", "regression", "pass"]
-
-
-def test_the_worst_check_is_the_runs_verdict(tmp_path: Path) -> None:
-    project = Project(tmp_path, tasks=("good", "bad"), n=N)
-    project.record([RIGHT] * N, [RIGHT] * N)
-    assert project.run([RIGHT] * N, right_but(40, N)) == 1
-    assert [c["verdict"] for c in project.result["checks"]] == ["pass", "regression"]
-    assert project.result["verdict"] == "regression"
+    assert three.run(*scores) == 0
+    assert [c["alpha_applied"] for c in three.result["checks"]] == pytest.approx([0.05 / 3] * 3)
+    three.write(correction="none")
+    assert three.run(*scores) == 1
+    assert [c["verdict"] for c in three.result["checks"]] == ["regression", "regression", "pass"]
 
 
 def test_a_task_is_checked_for_its_own_models_only(tmp_path: Path) -> None:
@@ -204,11 +168,16 @@ def test_a_failing_engine_of_one_model_leaves_the_others_decided(project: Projec
     assert "127.0.0.1:9" in bad["reasons"][0]
 
 
-def test_from_python_the_gate_is_load_config_and_run(project: Project) -> None:
+def test_from_python_run_takes_a_path_as_well_as_a_config(project: Project) -> None:
     project.answer(right_but(84, N))
-    result = run_gate(load_config(project.config), out=project.out)
-    assert (result.verdict, result.exit_code) == ("regression", 1)
-    assert json.loads((project.out / "accgate.json").read_text())["exit_code"] == 1
+    for config in (str(project.config), project.config, load_config(project.config)):
+        result = run_gate(config, out=project.out)
+        assert (result.verdict, result.exit_code, [check.task for check in result.checks]) == (
+            "regression",
+            1,
+            ["sums"],
+        )
+    assert project.result["exit_code"] == 1
     project.scores.write_text("")
     with pytest.raises(BadInput, match="holds no records"):
         run_gate(load_config(project.config), out=project.out)
@@ -223,15 +192,6 @@ def test_scores_as_fractions_are_scaled_by_the_engines_option(project: Project) 
     assert project.check["candidate"]["mean"] == 75.0
 
 
-def test_replies_are_scored_where_the_file_has_no_scores(tmp_path: Path) -> None:
-    project = Project(tmp_path, n=4)
-    write_task(tmp_path, rows=[{"q": str(i), "a": i} for i in range(4)])
-    project.record([RIGHT] * 4)
-    write_lines(project.scores, [{"id": i, "reply": "3"} for i in project.ids()])
-    assert project.run() == 4  # 4 samples could not fail the gate
-    assert project.check["candidate"]["mean"] == 25.0
-
-
 def test_a_run_that_failed_goes_on_with_resume_and_is_decided_on_all_samples(project: Project, capsys) -> None:
     scores = right_but(50, N)
     rows = [{"id": i, "score": s} for i, s in zip(project.ids(), scores, strict=True)]
@@ -243,21 +203,3 @@ def test_a_run_that_failed_goes_on_with_resume_and_is_decided_on_all_samples(pro
     assert project.run(args=["--resume"]) == 0
     assert (project.check["n"], project.check["candidate"]["mean"]) == (N, 75.0)
     assert project.run() == 0  # a finished run starts anew
-
-
-def test_one_task_alone_is_run_from_a_file_of_several(tmp_path: Path) -> None:
-    project = Project(tmp_path, tasks=("one", "two"), n=20)
-    project.record([RIGHT] * 20, [RIGHT] * 20)
-    assert project.run(args=["--tasks", "one"]) == 0
-    assert [c["task"] for c in project.result["checks"]] == ["one"]
-
-
-def test_a_generated_task_of_the_library_is_gated_too(tmp_path: Path) -> None:
-    project = Project(tmp_path, tasks=())
-    project.tasks["arithmetic"] = {"num_samples": 20}
-    project.write()
-    samples = load_task("arithmetic", count=20).samples
-    write_lines(project.scores, [{"id": sample.id, "reply": sample.target} for sample in samples])
-    assert project.record() == 0
-    assert project.run() == 0
-    assert (project.check["n"], project.check["candidate"]["mean"]) == (20, 100.0)

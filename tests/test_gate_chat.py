@@ -81,34 +81,31 @@ def test_calls_are_recorded_scored_and_gated(tmp_path: Path, server: Server) -> 
 
 
 WEATHER = '{"name": "get_weather", "arguments": {"city": "City1"}}'
-REPLIES: list[tuple[str, Any, str | None, float]] = [
-    ("right", call("City1"), "[" + WEATHER + "]", 100.0),
-    ("with words", {**call("City1"), "content": "I look it up."}, "[" + WEATHER + "]", 100.0),
-    ("twice", {"tool_calls": call("City1")["tool_calls"] * 2}, f"[{WEATHER}, {WEATHER}]", 0.0),
-    ("broken arguments", {"tool_calls": [{"function": {"name": "get_weather", "arguments": '{"city": "C'}}]},
+REPLIES: list[tuple[Any, str | None, float]] = [
+    (call("City1"), f"[{WEATHER}]", 100.0),
+    ({**call("City1"), "content": "I look it up."}, f"[{WEATHER}]", 100.0),
+    ({"tool_calls": call("City1")["tool_calls"] * 2}, f"[{WEATHER}, {WEATHER}]", 0.0),
+    ({"tool_calls": [{"function": {"name": "get_weather", "arguments": '{"city": "C'}}]},
      '[{"name": "get_weather", "arguments": "{\\"city\\": \\"C"}]', 0.0),
-    ("no arguments", {"tool_calls": [{"function": {"name": "get_weather"}}]},
-     '[{"name": "get_weather", "arguments": {}}]', 0.0),
-    ("text alone", "It is warm.", "[]", 0.0),
-    ("a call written as text", f"[{WEATHER}]", None, 0.0),
-    ("a forged record", json.dumps({"content": "", "tool_calls": [json.loads(WEATHER)]}), None, 0.0),
-    ("words on a function", "The function get_weather(city) would tell, and `get_weather` alone.", "[]", 0.0),
-    ("a call that no parser read", f"<tool_call>{WEATHER}</tool_call>", None, 0.0),
-    ("empty", "", None, 0.0),
-    ("null", {"content": None}, None, 0.0),
+    ({"tool_calls": [{"function": {"name": "get_weather"}}]}, '[{"name": "get_weather", "arguments": {}}]', 0.0),
+    ("It is warm.", "[]", 0.0),
+    (f"[{WEATHER}]", None, 0.0),  # a call written as text
+    (json.dumps({"content": "", "tool_calls": [json.loads(WEATHER)]}), None, 0.0),  # a forged record
+    ("The function get_weather(city) would tell, and `get_weather` alone.", "[]", 0.0),
+    (f"<tool_call>{WEATHER}</tool_call>", None, 0.0),  # which no parser read
+    ("", None, 0.0),
+    ({"content": None}, None, 0.0),
 ]  # fmt: skip
 
 
 def test_every_form_of_a_reply_is_read_or_counts_as_none(tmp_path: Path, server: Server) -> None:
     rows = [{**ROWS[1], "q": f"{i}: How warm is City1?"} for i in range(len(REPLIES))]
     config = write(tmp_path, server, rows, tools="{{ tools | tojson }}")
-    server.answer = lambda prompt: "Hi" if prompt == "Hi" else REPLIES[int(prompt.split(":")[0])][1]
-    _, records = run(config, "run")
-    prompts = {record.id: record for record in records}
+    server.answer = lambda prompt: "Hi" if prompt == "Hi" else REPLIES[int(prompt.split(":")[0])][0]
+    by_id = {record.id: record for record in run(config)[1]}
     for sample in load_task("chat", file=tmp_path / "chat.toml").samples:
-        name, _, answer, score = REPLIES[int(sample.user.split(":")[0])]
-        record = prompts[sample.id]
-        assert (record.answer, record.score) == (answer, score), name
+        reply, *read = REPLIES[int(sample.user.split(":")[0])]
+        assert [by_id[sample.id].answer, by_id[sample.id].score] == read, reply
 
 
 UNREAD_CALLS = (  # as Llama, Gemma, DeepSeek, MiniMax, LFM, Nemotron, Phi, Cohere, gpt-oss and others write them
@@ -160,9 +157,7 @@ def test_several_turns_with_a_tool_end_in_an_answer(tmp_path: Path, server: Serv
     assert {(record.answer, record.score) for record in records} == {(None, 0.0)}
 
 
-def test_a_prefix_is_continued_and_a_server_that_cannot_ends_the_check(
-    tmp_path: Path, server: Server, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_prefix_is_continued_and_a_server_that_cannot_ends_the_check(tmp_path: Path, server: Server, capsys) -> None:
     messages = [{"role": "user", "content": "{{ q }}"}, {"role": "assistant", "content": '{"city": "'}]
     keys = {"messages": messages, "metric": "exact_match", "target": "{{ q[12:-1] }}", "extract__json_path": "$.city"}
     config = write(tmp_path, server, **keys, extract__with_prefix=True)
@@ -173,8 +168,7 @@ def test_a_prefix_is_continued_and_a_server_that_cannot_ends_the_check(
     server.continues = False
     code, _ = run(config)
     assert code == 3
-    said = " ".join(capsys.readouterr().out.split())
-    assert "does not continue the assistant's last message, but starts a new one after it" in said
+    assert "does not continue the assistant's last message" in " ".join(capsys.readouterr().out.split())
 
 
 def test_an_engine_that_reads_no_calls_is_refused_before_it_starts(tmp_path: Path, server: Server) -> None:
@@ -182,7 +176,5 @@ def test_an_engine_that_reads_no_calls_is_refused_before_it_starts(tmp_path: Pat
     check: Any = SimpleNamespace(task=load_task("chat", file=tmp_path / "chat.toml"), model="m")
     vllm: Any = SimpleNamespace(calls_tools=VllmEngine.calls_tools)
     for engine in (vllm, SimpleNamespace(inner=vllm)):  # alone, or in replicas
-        fault = missing_ability(engine, check)
-        assert fault is not None
-        assert fault.startswith("task chat has tools, but the engine of m reads no tool calls; use openai with")
+        assert "the engine of m reads no tool calls; use openai" in str(missing_ability(engine, check))
     assert missing_ability(SimpleNamespace(), check) is None

@@ -8,37 +8,25 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from accgate.cli.main import main
 from tests.cases import each
 from tests.gates import Project, questions, right_but, write_lines, write_task
 
 GRADED = [float(i % 97) for i in range(200)]
 DESIGNS: Sequence[Mapping[str, Any]] = [
-    {},
-    {"theta": 8.0},
-    {"theta": 4.0},
-    {"theta": 8.0, "allowed_drop": 1.0},
-    {"theta": 8.0, "certify": True},
-    {"test": "paired"},
-    {"test": "permutation"},
-    {"test": "bootstrap"},
-    {"test": "two-sample", "sigma": 50.0},
-    {"test": "gsprt", "theta": 8.0},
-    {"test": "gsprt"},
-    {"test": "group-sequential", "theta": 8.0},
-    {"test": "e-process", "theta": 8.0},
-    {"target": 50.0},
+    {}, {"theta": 8.0}, {"theta": 4.0}, {"theta": 8.0, "allowed_drop": 1.0}, {"theta": 8.0, "certify": True},
+    {"test": "paired"}, {"test": "permutation"}, {"test": "bootstrap"}, {"test": "two-sample", "sigma": 50.0},
+    {"test": "gsprt", "theta": 8.0}, {"test": "gsprt"}, {"test": "group-sequential", "theta": 8.0},
+    {"test": "e-process", "theta": 8.0}, {"target": 50.0},
     {"reference": 90.0, "reference_num_samples": 400, "sigma": 50.0},
-]
+]  # fmt: skip
 SCORES = {"0/100": right_but(10), "graded": GRADED, "few, graded": GRADED[:40], "few, 0/100": right_but(4, 40)}
 SMALL = {4.0: 20.0, 8.0: 20.0}  # a theta that 40 samples can see
 CLUSTERS = (4, None, 20, None)  # samples of each
-CASES = list(itertools.product(DESIGNS, (False, True), SCORES, CLUSTERS))[::7]
+CASES = list(itertools.product(DESIGNS, (False, True), SCORES, CLUSTERS))[::13]  # of each design two and more
 
 
-def planned(project: Project, capsys: pytest.CaptureFixture[str]) -> dict[str, Any]:
+def planned(project: Project, capsys) -> dict[str, Any]:
     capsys.readouterr()
     assert main(["plan", str(project.config), "--json"]) == 0
     (row,) = json.loads(capsys.readouterr().out)
@@ -55,12 +43,10 @@ def project_of(folder: Path, n: int, size: int | None, *, early: bool) -> Projec
 
 
 @each("case", CASES)
-def test_plan_and_run_name_the_same_test(
-    case: Any, tmp_path_factory: pytest.TempPathFactory, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_plan_and_run_name_the_same_test(case: Any, tmp_path: Path, capsys) -> None:
     keys, early, kind, size = case
     scores = SCORES[kind]
-    project = project_of(tmp_path_factory.mktemp("gate"), len(scores), size, early=early).recorded(scores)
+    project = project_of(tmp_path, len(scores), size, early=early).recorded(scores)
     theta = keys.get("theta")
     small = {} if theta is None or len(scores) > 40 else {"theta": SMALL[theta]}
     project.tasks["sums"] |= {**keys, **small}
@@ -71,10 +57,8 @@ def test_plan_and_run_name_the_same_test(
 
 
 @each("n", [5, 7, 8, 12])
-def test_plan_and_run_name_the_same_test_of_samples_too_few_for_an_early_stop(
-    n: int, tmp_path_factory: pytest.TempPathFactory, capsys: pytest.CaptureFixture[str]
-) -> None:
-    project = project_of(tmp_path_factory.mktemp("gate"), n, None, early=False)
+def test_plan_and_run_name_the_same_test_of_samples_too_few_for_an_early_stop(n: int, tmp_path: Path, capsys) -> None:
+    project = project_of(tmp_path, n, None, early=False)
     assert project.record(right_but(1, n)) == 0
     project.tasks["sums"]["test"] = "gsprt"
     project.write()
@@ -83,9 +67,7 @@ def test_plan_and_run_name_the_same_test_of_samples_too_few_for_an_early_stop(
     assert row["test"] == project.check["test"] == ("unconditional" if n < 8 else "gsprt")
 
 
-def test_without_a_reference_the_plan_names_the_tests_that_the_scores_may_ask_for(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_without_a_reference_the_plan_names_the_tests_that_the_scores_may_ask_for(tmp_path: Path, capsys) -> None:
     project = Project(tmp_path)
     assert planned(project, capsys)["test"] == "unconditional or bootstrap, by the scores"
     project.tasks["sums"]["theta"] = 8.0
@@ -100,10 +82,8 @@ def test_without_a_reference_the_plan_names_the_tests_that_the_scores_may_ask_fo
     ("keys", "named"),
     [({}, "paired"), ({"theta": 8.0}, "gsprt"), ({"test": "group-sequential", "theta": 8.0}, "group-sequential")],
 )
-def test_plan_and_run_name_the_same_test_of_several_answers(
-    keys: Any, named: str, tmp_path_factory: pytest.TempPathFactory, capsys: pytest.CaptureFixture[str]
-) -> None:
-    project = project_of(tmp_path_factory.mktemp("gate"), 200, None, early=True)
+def test_plan_and_run_name_the_same_test_of_several_answers(keys: Any, named: str, tmp_path: Path, capsys) -> None:
+    project = project_of(tmp_path, 200, None, early=True)
     rows = [{"id": id_, "repeat": r, "score": score} for id_ in project.ids() for r, score in enumerate((100.0, 0.0))]
     write_lines(project.scores, rows)
     assert project.record(args=["--runs", "2"]) == 0

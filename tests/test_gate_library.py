@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import random
 import re
 from collections.abc import Callable, Sequence
@@ -13,10 +12,9 @@ from typing import Any
 import pytest
 
 from accgate import metrics
-from accgate.cli.main import main
 from accgate.records.file import read_records
 from accgate.tasks import rows as task_rows
-from tests.gates import said, table, write_lines
+from tests.gates import Project, said, write_lines
 from tests.loading import load_task
 from tests.servers import Server
 from tests.tasks.dataset_rows import MMLU, MMLU_DEV
@@ -65,20 +63,16 @@ def luck(text: str) -> float:
     return int(hashlib.sha256(text.encode()).hexdigest()[:8], 16) / 16**8
 
 
-def one_line(folder: Path, name: str, **model: Any) -> Path:
-    """accuracy.toml with a model, and the task's name alone."""
-    config = folder / "accuracy.toml"
-    gate = table("gate", {"early_stopping": False})
-    config.write_text(gate + table("models.m", model) + f"[tasks.{name}]\n", encoding="utf-8")
-    return config
+def project_of(folder: Path, name: str, **model: Any) -> Project:
+    """A project with a model, and the task's name alone."""
+    project = Project(folder, tasks=())
+    project.models["m"], project.tasks[name] = model, {}
+    project.write()
+    return project
 
 
-def run(config: Path, command: str) -> tuple[int, dict[str, Any]]:
-    """A command's exit code, and its only check."""
-    out = config.parent / command
-    code = main([command, str(config), "--out", str(out), "--quiet"])
-    path = out / "accgate.json"
-    return code, json.loads(path.read_text())["checks"][0] if path.exists() else {}
+def served(folder: Path, name: str, server: Server) -> Project:
+    return project_of(folder, name, engine="openai", model="toy", options={"base_url": server.url})
 
 
 def trivia(sure_when_wrong: bool) -> Callable[[str], str]:
@@ -122,34 +116,29 @@ def test_a_worse_statistic_fails_the_gate_though_the_mean_stays(
     name: str, before: Callable[[str], str], after: Callable[[str], str], tmp_path: Path
 ) -> None:
     with Server(before) as server:
-        config = one_line(tmp_path, name, engine="openai", model="toy", options={"base_url": server.url})
-        assert run(config, "record")[0] == 0
-        code, check = run(config, "run")
-        assert (code, check["verdict"]) == (0, "pass")
+        project = served(tmp_path, name, server)
+        assert project.record() == 0
+        assert (project.run(), project.check["verdict"]) == (0, "pass")
         server.answer = after
-        (tmp_path / "run").rename(tmp_path / "first")
-        code, check = run(config, "run")
-    assert (code, check["verdict"]) == (1, "regression")
-    records = {place: read_records(tmp_path / place / "m" / f"{name}.jsonl") for place in ("record", "run")}
-    values = {place: metrics.aggregate(NAMES[name])(of) for place, of in records.items()}
-    assert check["reference"]["mean"] == pytest.approx(values["record"])
-    assert check["candidate"]["mean"] == pytest.approx(values["run"])
-    means = {sum(record.score or 0 for record in of) / len(of) for of in records.values()}
-    assert len(means) == 1
-    assert all(record.error is None for of in records.values() for record in of)
+        assert (project.run(), project.check["verdict"]) == (1, "regression")
+    sides = {"reference": tmp_path / "record-out-0", "candidate": project.out}
+    records = {side: read_records(folder / "m" / f"{name}.jsonl") for side, folder in sides.items()}
+    for side, own in records.items():
+        assert project.check[side]["mean"] == pytest.approx(metrics.aggregate(NAMES[name])(own))
+        assert all(record.error is None for record in own)
+    assert len({sum(record.score or 0 for record in own) / len(own) for own in records.values()}) == 1
     if name == "triviaqa_confidence":
-        (silent,) = [record for record in records["run"] if record.answer is None]
+        (silent,) = [record for record in records["candidate"] if record.answer is None]
         assert (silent.score, silent.confidence, silent.reading) == (0.0, 1.0, "unread")
 
 
 def test_calibration_by_likelihood_is_recorded_and_decided_with_a_server(tmp_path: Path) -> None:
     with Server(lambda _: " A") as server:  # which finds all four letters about as likely, and lists no other tokens
-        config = one_line(tmp_path, "mmlu_calibration", engine="openai", model="toy", options={"base_url": server.url})
-        assert run(config, "record")[0] == 0
-        code, check = run(config, "run")
-    assert (code, check["verdict"]) == (0, "pass")
-    assert check["reference"]["mean"] == pytest.approx(0.0, abs=1.0)  # a quarter sure, and right in a quarter
-    assert check["candidate"]["mean"] == check["reference"]["mean"]
+        project = served(tmp_path, "mmlu_calibration", server)
+        assert project.record() == 0
+        assert (project.run(), project.check["verdict"]) == (0, "pass")
+    reference, candidate = (project.check[side]["mean"] for side in ("reference", "candidate"))
+    assert candidate == reference == pytest.approx(0.0, abs=1.0)  # a quarter sure, and right in a quarter
 
 
 def recorded(name: str, worse: bool) -> list[dict[str, Any]]:
@@ -172,54 +161,30 @@ def recorded(name: str, worse: bool) -> list[dict[str, Any]]:
 
 @pytest.mark.parametrize("name", list(NAMES))
 def test_recorded_scores_are_decided_on_the_statistic(name: str, tmp_path: Path) -> None:
-    config = one_line(tmp_path, name, engine="recorded", model="m.jsonl")
-    write_lines(tmp_path / "m.jsonl", recorded(name, worse=False))
-    assert run(config, "record")[0] == 0
-    assert run(config, "run")[0] == 0
-    write_lines(tmp_path / "m.jsonl", recorded(name, worse=True))
-    (tmp_path / "run").rename(tmp_path / "first")
-    code, check = run(config, "run")
-    assert (code, check["verdict"], check["test"]) == (1, "regression", "influence")
+    project = project_of(tmp_path, name, engine="recorded", model="m.jsonl")
+    write_lines(project.scores, recorded(name, worse=False))
+    assert project.record() == 0
+    assert project.run() == 0
+    write_lines(project.scores, recorded(name, worse=True))
+    assert project.run() == 1
+    check = project.check
+    assert (check["verdict"], check["test"]) == ("regression", "influence")
     assert check["higher_is_better"] == (name == "triviaqa_confidence")
-    # an independent computation of each
-    lines = recorded(name, worse=True)
-    assert check["candidate"]["mean"] == pytest.approx(by_hand(name, lines), abs=0.01)
+    records = read_records(project.out / "m" / f"{name}.jsonl")
+    assert check["candidate"]["mean"] == pytest.approx(metrics.aggregate(NAMES[name])(records))
 
 
-def by_hand(name: str, lines: Sequence[dict[str, Any]]) -> float:
-    """The statistic from its definition, in points."""
-    if name == "sst2_typos":
-        after = [line["attacked"] for line in lines if line["score"] == 100.0]
-        return 100 * after.count(0.0) / len(after)
-    if name == "qnli_word_order":
-        return 100 * (1 - sum(line["attacked"] for line in lines) / sum(line["score"] for line in lines))
-    if name == "triviaqa_confidence":
-        scores = [line["score"] for line in sorted(lines, key=lambda line: -line["confidence"])]
-        return sum(sum(scores[:k]) / k for k in range(1, len(scores) + 1)) / len(scores)
-    gaps = [0.0] * 15
-    for line in lines:
-        place = next(m for m in range(1, 16) if line["confidence"] <= m / 15)
-        gaps[place - 1] += 100 * line["confidence"] - line["score"]
-    return sum(map(abs, gaps)) / len(lines)
-
-
-def test_a_model_that_never_says_how_sure_it_is_is_an_error_and_no_pass(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_model_that_never_says_how_sure_it_is_is_an_error_and_no_pass(tmp_path: Path, capsys) -> None:
     with Server(lambda _: "Guess: Ada 1") as server:
-        config = one_line(
-            tmp_path, "triviaqa_confidence", engine="openai", model="toy", options={"base_url": server.url}
-        )
-        assert run(config, "record")[0] == 3
-    assert "hold no answer" in said(capsys) or "no answer" in said(capsys)
+        assert served(tmp_path, "triviaqa_confidence", server).record() == 3
+    assert "no answer" in said(capsys)
 
 
-def test_letters_alone_have_no_confidence_and_are_refused_before_anything_is_asked(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_letters_alone_have_no_confidence_and_are_refused_before_anything_is_asked(tmp_path: Path, capsys) -> None:
     with Server(lambda _: " B") as server:
-        config = one_line(tmp_path, "mmlu_calibration", engine="openai", model="toy", options={"base_url": server.url})
-        config.write_text(config.read_text() + 'choose = "letter"\n')
-        assert run(config, "record")[0] == 2
+        project = served(tmp_path, "mmlu_calibration", server)
+        project.tasks["mmlu_calibration"]["choose"] = "letter"
+        project.write()
+        assert project.record() == 2
         assert not server.prompts
     assert "is 'ece', which needs a table [confidence]" in said(capsys)

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from accgate.cli.main import main
+from accgate.errors import BadInput
 from accgate.records.file import read_records
 from tests.gates import said, table, write_lines, write_task
 from tests.loading import load_task
@@ -36,16 +37,9 @@ def test_a_package_can_register_a_metric(tmp_path: Path, politeness: None) -> No
     path = write_task(tmp_path, metric="politeness", metric_options={"word": "kindly"})
     task = load_task("sums", file=path)
     assert (task.score("kindly go", ""), task.score("please go", "")) == (100.0, 0.0)
-
-
-def test_a_name_that_nobody_registers_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     write_task(tmp_path, metric="politenes")
-    write_lines(tmp_path / "m.jsonl", [{"id": "a", "score": 100}])
-    config = tmp_path / "accuracy.toml"
-    model = table("models.m", {"engine": "recorded", "model": "m.jsonl"})
-    config.write_text(model + table("tasks.sums", {"file": "sums.toml"}))
-    assert main(["validate", str(config)]) == 2
-    assert "metric: is 'politenes'; known are" in said(capsys)
+    with pytest.raises(BadInput, match="metric: is 'politenes'; known are"):
+        load_task("sums", file=path)
 
 
 ADDING = """
@@ -115,7 +109,7 @@ def test_replies_to_a_task_of_lm_eval_are_read_behind_its_filter_and_without_rea
     assert {record.reply for record in records if record.reading == "unread"} == {"no idea", ""}
 
 
-def test_what_lm_eval_brings_cannot_be_set_beside_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_lm_eval_brings_cannot_be_set_beside_it(tmp_path: Path, capsys) -> None:
     with Server() as server:
         config = adding(tmp_path, server)
         config.write_text(config.read_text() + 'choose = "letter"\n')
@@ -130,8 +124,6 @@ def test_attacked_sentences_alone_give_the_accuracy_under_attack(tmp_path: Path)
     target = "{{ 'positive' if label else 'negative' }}"
     path = write_task(tmp_path, prompt=prompt, target=target, metric="classification", dataset__path="sst2")
     task = load_task("sums", file=path, dataset=ADVGLUE)
-    rows = json.loads(ADVGLUE.read_text())["sst2"]
-    assert len(task.samples) == len(rows)
-    assert sum(task.score("Positive", sample.target) for sample in task.samples) == 100.0 * sum(
-        r["label"] for r in rows
-    )
+    labels = [row["label"] for row in json.loads(ADVGLUE.read_text())["sst2"]]
+    assert len(task.samples) == len(labels)
+    assert sum(task.score("Positive", sample.target) for sample in task.samples) == 100.0 * sum(labels)

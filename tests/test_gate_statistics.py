@@ -15,6 +15,7 @@ from accgate.cli.main import main
 from accgate.records.file import read_records
 from tests.cases import each
 from tests.gates import Project, questions, said, write_lines, write_task
+from tests.loading import load_task
 
 N = 400
 
@@ -23,6 +24,13 @@ def project_of(folder: Path, **keys: Any) -> Project:
     project = Project(folder, n=N)
     write_task(folder, rows=questions(N), **keys)
     return project
+
+
+def calibrated(folder: Path) -> Project:
+    """A project gated on calibration, whose reference is as often right as it is sure."""
+    project = project_of(folder, **ECE)
+    answered(project, **sure(300, 0.75))
+    return project.recorded()
 
 
 def answered(project: Project, **columns: Any) -> None:
@@ -44,19 +52,16 @@ def sure(right: int, confidence: float) -> dict[str, list[float]]:
 
 
 ECE = {"aggregate": "ece", "aggregate_options": {"bins": 10}, "confidence": {"by": "reply"}}
-ASR = {"aggregate": "attack_success_rate", "attack": [{"kind": "distractor", "text": "Birds sing."}]}
 
 
-@pytest.mark.parametrize(
+@each(
     ("right", "confidence", "code", "verdict"),
     [(301, 0.75, 0, "pass"), (300, 0.95, 1, "regression"), (250, 0.62, 0, "pass")],
 )
 def test_a_worse_calibration_fails_whatever_the_mean(
     tmp_path: Path, right: int, confidence: float, code: int, verdict: str
 ) -> None:
-    project = project_of(tmp_path, **ECE)
-    answered(project, **sure(300, 0.75))
-    assert project.record() == 0
+    project = calibrated(tmp_path)
     answered(project, **sure(right, confidence))
     assert project.run() == code
     check = project.check
@@ -67,12 +72,8 @@ def test_a_worse_calibration_fails_whatever_the_mean(
 
 
 @each("test", ["auto", "bootstrap"])
-def test_the_plan_names_the_test_that_decides_a_statistic(
-    test: str, tmp_path_factory: pytest.TempPathFactory, capsys: pytest.CaptureFixture[str]
-) -> None:
-    project = project_of(tmp_path_factory.mktemp("gate"), **ECE)
-    answered(project, **sure(300, 0.75))
-    assert project.record() == 0
+def test_the_plan_names_the_test_that_decides_a_statistic(test: str, tmp_path: Path, capsys) -> None:
+    project = calibrated(tmp_path)
     project.tasks["sums"]["test"] = test
     project.write()
     capsys.readouterr()
@@ -83,120 +84,73 @@ def test_the_plan_names_the_test_that_decides_a_statistic(
 
 
 def test_the_reference_keeps_what_the_statistic_needs(tmp_path: Path) -> None:
-    project = project_of(tmp_path, **ECE)
-    answered(project, **sure(300, 0.75))
-    assert project.record() == 0
-    with (project.store / "m" / "sums.scores.csv").open() as file:
+    with (calibrated(tmp_path).store / "m" / "sums.scores.csv").open() as file:
         rows = list(csv.DictReader(file))
     assert list(rows[0]) == ["id", "repeat", "score", "confidence"]
     assert all(0.7 < float(row["confidence"]) < 0.8 for row in rows)
 
 
-def test_an_attack_that_succeeds_more_often_is_a_regression(tmp_path: Path) -> None:
-    project = project_of(tmp_path, **ASR)
-    before, after = [0.0] * 30 + [100.0] * 270 + [None] * 100, [0.0] * 80 + [100.0] * 220 + [None] * 100
-    answered(project, score=scores_of(300), attacked=before)
-    assert project.record() == 0
-    assert project.run() == 0
-    assert project.check["reference"]["mean"] == pytest.approx(10.0)
-    answered(project, score=scores_of(300), attacked=after)
-    assert project.run() == 1
-    assert project.check["candidate"]["mean"] == pytest.approx(100 * 80 / 300)
-    assert "| 26.7 |" in (project.out / "report.md").read_text()
-
-
 def test_precision_and_recall_count_answers_so_that_the_reference_keeps_them(tmp_path: Path) -> None:
     rows = [{"q": f"Is {i} even?", "a": "yes" if i % 2 == 0 else "no"} for i in range(N)]
     project = Project(tmp_path, n=N)
-    plain = {"metric": "exact_match", "aggregate": "classification_f1"}
-    write_task(tmp_path, rows=rows, **plain)
-    targets = dict(zip(project.ids(), _targets(project), strict=True))
-    replies = dict(targets)
+    path = write_task(tmp_path, rows=rows, metric="exact_match", aggregate="classification_f1")
+    replies = {sample.id: sample.target for sample in load_task("sums", file=path).samples}
     write_lines(project.scores, [{"id": id_, "reply": reply} for id_, reply in replies.items()])
     assert project.record() == 0
     assert "answer" in (project.store / "m" / "sums.scores.csv").read_text().splitlines()[0]
-    for id_ in [id_ for id_, target in targets.items() if target == "yes"][:60]:
+    for id_ in [id_ for id_, target in replies.items() if target == "yes"][:60]:
         replies[id_] = "no"
     write_lines(project.scores, [{"id": id_, "reply": reply} for id_, reply in replies.items()])
     assert project.run() == 1
     assert (project.check["reference"]["mean"], project.check["lost"]) == (100.0, 60)
 
 
-def _targets(project: Project) -> list[str]:
-    from tests.loading import load_task
-
-    return [sample.target for sample in load_task("sums", file=project.folder / "sums.toml").samples]
-
-
-def test_records_without_what_the_statistic_needs_are_an_error_and_no_pass(tmp_path: Path) -> None:
-    project = project_of(tmp_path, **ECE)
-    answered(project, **sure(300, 0.75))
-    assert project.record() == 0
-    rows = sure(300, 0.75)
-    rows["confidence"][7:9] = [None, None]  # type: ignore[list-item]
-    answered(project, **rows)
+@each(
+    ("broken", "reason"),
+    [
+        ({"score": 100.0}, "'confidence', which 1 of 400 records lack"),
+        ({"error": "time-out"}, "1 of 400 samples failed"),
+    ],
+)
+def test_a_sample_without_what_the_statistic_needs_is_an_error_and_no_pass(
+    tmp_path: Path, broken: dict[str, Any], reason: str
+) -> None:
+    project = calibrated(tmp_path)
+    first, *others = map(json.loads, project.scores.read_text().splitlines())
+    write_lines(project.scores, [{"id": first["id"], **broken}, *others])
     assert project.run() == 3
-    assert "confidence" in project.check["reasons"][0]
-    assert "2 of 400" in project.check["reasons"][0]
-
-
-def test_a_failed_sample_leaves_a_statistic_undecided(tmp_path: Path) -> None:
-    project = project_of(tmp_path, **ECE)
-    answered(project, **sure(300, 0.75))
-    assert project.record() == 0
-    rows = sure(300, 0.75)
-    lines = [{"id": i, "score": s, "confidence": c} for i, s, c in zip(project.ids(), *rows.values(), strict=True)]
-    lines[3] = {"id": lines[3]["id"], "error": "time-out"}
-    write_lines(project.scores, lines)
-    assert project.run() == 3
-    assert "1 of 400 samples failed" in project.check["reasons"][0]
+    assert reason in project.check["reasons"][0]
 
 
 def test_a_theta_that_so_few_samples_cannot_see_is_inconclusive(tmp_path: Path) -> None:
-    project = project_of(tmp_path, **ECE)
+    project = calibrated(tmp_path)
     project.tasks["sums"]["theta"] = 0.5
     project.write()
-    answered(project, **sure(300, 0.75))
-    assert project.record() == 0
-    answered(project, **sure(299, 0.75))
     assert project.run() == 4
     assert project.check["verdict"] == "inconclusive"
     assert project.check["theta"] > 0.5
 
 
-@pytest.mark.parametrize(
-    ("keys", "message"),
-    [
-        ({"target": 80.0}, "target: is a mean, but ece needs recorded samples"),
-        ({"reference": 80.0, "reference_num_samples": 400}, "reference: is a mean"),
-        ({"test": "gsprt"}, "test: is 'gsprt'; ece is not a mean of scores: use auto or bootstrap"),
-    ],
-)
-def test_settings_that_speak_of_means_are_refused(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], keys: dict[str, Any], message: str
-) -> None:
-    project = project_of(tmp_path, **ECE)
-    project.tasks["sums"] |= keys
-    project.write()
-    assert main(["plan", str(project.config)]) == 2
-    assert message in said(capsys)
-
-
 @each(
-    ("keys", "message"),
+    ("task", "keys", "message"),
     [
-        ({"aggregate": "ece"}, "aggregate: is 'ece', which needs a table [confidence]"),
-        ({"aggregate": "attack_success_rate"}, "aggregate: is 'attack_success_rate', which needs a table [[attack]]"),
-        ({"aggregate": "ecee"}, "did you mean 'ece'?"),
-        ({**ECE, "aggregate_options": {"bin": 3}}, "did you mean 'bins'?"),
-        ({"aggregate_options": {"bins": 3}}, "aggregate_options: needs aggregate beside it"),
-        ({"aggregate": "demographic_parity_difference_largest"}, "needs columns.group"),
+        ({"target": 80.0}, ECE, "target: is a mean, but ece needs recorded samples"),
+        ({"reference": 80.0, "reference_num_samples": 400}, ECE, "reference: is a mean"),
+        ({"test": "gsprt"}, ECE, "test: is 'gsprt'; ece is not a mean of scores: use auto or bootstrap"),
+        ({}, {"aggregate": "ece"}, "'ece', which needs a table [confidence]"),
+        ({}, {"aggregate": "attack_success_rate"}, "'attack_success_rate', which needs a table [[attack]]"),
+        ({}, {"aggregate": "ecee"}, "did you mean 'ece'?"),
+        ({}, {**ECE, "aggregate_options": {"bin": 3}}, "did you mean 'bins'?"),
+        ({}, {"aggregate_options": {"bins": 3}}, "aggregate_options: needs aggregate beside it"),
+        ({}, {"aggregate": "demographic_parity_difference_largest"}, "needs columns.group"),
     ],
 )
-def test_a_definition_that_lacks_what_its_statistic_needs_is_refused(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], keys: dict[str, Any], message: str
+def test_settings_that_a_statistic_cannot_be_decided_by_are_refused(
+    tmp_path: Path, capsys, task: dict[str, Any], keys: dict[str, Any], message: str
 ) -> None:
     project = project_of(tmp_path, **keys)
+    project.tasks["sums"] |= task
+    project.write()
     write_lines(project.scores, [{"id": "a", "score": 100}])
     assert main(["validate", str(project.config)]) == 2
     assert message in said(capsys)

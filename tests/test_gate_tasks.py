@@ -14,7 +14,8 @@ import pytest
 from accgate.cli.main import main
 from accgate.evaluation.presence import missing_ability
 from accgate.records.file import read_records
-from tests.gates import said, table, write_lines, write_task
+from tests.cases import each
+from tests.gates import said, table, write_task
 from tests.loading import load_task
 from tests.servers import Fault, Server
 
@@ -67,14 +68,11 @@ def test_generated_code_may_use_the_packages_that_the_task_names(tmp_path: Path)
 
 
 def test_what_a_metric_needs_and_is_not_installed_is_said_before_anything_is_asked(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, capsys, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "math_verify", None)
     for keys, words in (
-        (
-            {**CODE, "metric_options": {"packages": ["nosuch"]}},
-            "packages names 'nosuch', which is not installed; ",
-        ),
+        ({**CODE, "metric_options": {"packages": ["nosuch"]}}, "'nosuch', which is not installed"),
         ({"prompt": "{{ name }}", "target": "{{ value }}", "metric": "math"}, "pip install 'accgate[math]'"),
     ):
         write_task(tmp_path, "own", PROGRAMS, **keys)
@@ -100,20 +98,9 @@ def test_an_answer_that_cannot_be_compared_in_time_is_a_failed_sample(tmp_path: 
     assert "more than 0.5 s of processor time" in str(by_target["5"].error)
 
 
-def test_generated_code_is_run_only_where_that_is_allowed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    write_task(tmp_path, "own", PROGRAMS, **CODE)
-    with Server(doubling) as server:
-        assert main(["record", str(gate(tmp_path, server)), "--out", str(tmp_path / "out")]) == 2
-        assert server.seen == []
-    assert "tasks.own: runs code that the model wrote: allow that with run_code = true" in said(capsys)
-
-
-def test_whole_programs_are_run_against_test_cases_where_that_is_allowed(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    rows = [
-        {"name": f"double{i}", "tests": [{"input": str(n), "output": str(2 * n)} for n in (2, 5)]} for i in range(4)
-    ]
+def test_whole_programs_are_run_against_test_cases_where_that_is_allowed(tmp_path: Path, capsys) -> None:
+    tests = [{"input": str(n), "output": str(2 * n)} for n in (2, 5)]
+    rows = [{"name": f"double{i}", "tests": tests} for i in range(4)]
     printed = {"prompt": "Write {{ name }}.", "target": "{{ tests | tojson }}", "metric": "code_output"}
     write_task(tmp_path, "own", rows, **printed, **{"extract.regex": "(?s)```python\n(.*?)```"})
 
@@ -122,7 +109,8 @@ def test_whole_programs_are_run_against_test_cases_where_that_is_allowed(
 
     with Server(program) as server:
         assert main(["record", str(gate(tmp_path, server)), "--out", str(tmp_path / "out")]) == 2
-        assert "runs code that the model wrote: allow that with run_code = true" in said(capsys)
+        assert server.seen == []
+        assert "tasks.own: runs code that the model wrote: allow that with run_code = true" in said(capsys)
         records = recorded(gate(tmp_path, server, task={"run_code": True}))
     assert sorted(record.score for record in records) == [0, 100, 100, 100]
     assert all(record.target.startswith("2 tests, sha256:") for record in records)
@@ -162,9 +150,7 @@ def test_a_judge_on_its_own_server_marks_every_answer(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("answers", [0, 2])
-def test_a_judge_that_fails_leaves_tasks_alone_that_it_does_not_mark(
-    tmp_path: Path, answers: int, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_judge_that_fails_leaves_tasks_alone_that_it_does_not_mark(tmp_path: Path, answers: int, capsys) -> None:
     write_task(tmp_path, "own", CAPITALS, **JUDGED)
     plain = "[tasks.arithmetic]\nnum_samples = 20\ntarget = 1.0\nsigma = 50\n"
     with Server(lambda prompt: "2" if "+" in prompt else "City 1") as model, Server(lambda _: "Mark: 5") as judge:
@@ -177,24 +163,36 @@ def test_a_judge_that_fails_leaves_tasks_alone_that_it_does_not_mark(
     assert arithmetic["verdict"] == "inconclusive"  # evaluated, and too few to see anything
 
 
-@pytest.mark.parametrize(
+@each(
     ("task", "extra", "message"),
     [
-        ({}, "", 'tasks.own: needs a judge; name one of the tables [judges.NAME] with judge = "NAME"'),
+        ({}, "", 'name one of the tables [judges.NAME] with judge = "NAME"'),
         ({"judge": "strikt"}, "[judges.strict]\nmodel = 'toy'\n", "names no judge 'strikt'; did you mean 'strict'?"),
-        (
-            {"judge": "a"},
-            "[judges.a]\nmodel = 'toy'\nengine = 'recorded'\n",
-            "judges.a.engine: is 'recorded'; write one of",
-        ),
+        ({"judge": "a"}, "[judges.a]\nmodel = 'toy'\nengine = 'recorded'\n", "judges.a.engine: is 'recorded'"),
     ],
 )
 def test_a_judge_that_is_missing_or_no_model_is_refused(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], task: dict[str, Any], extra: str, message: str
+    tmp_path: Path, capsys, task: dict[str, Any], extra: str, message: str
 ) -> None:
     write_task(tmp_path, "own", CAPITALS, **JUDGED)
     with Server() as server:
         assert main(["plan", str(gate(tmp_path, server, task=task, extra=extra))]) == 2
+    assert message in said(capsys)
+
+
+@each(
+    ("keys", "message"),
+    [
+        ({"attack": [{"kind": "typos", "rat": 0.2}]}, "rat: unknown key; did you mean 'rate'?"),
+        ({"dataset__where": "{{ q == 'no' }}"}, "dataset.where: leaves none of the 1 rows"),
+    ],
+)
+def test_an_attack_or_a_condition_that_cannot_be_met_is_refused(
+    tmp_path: Path, capsys, keys: dict[str, Any], message: str
+) -> None:
+    write_task(tmp_path, "own", [{"q": "1 + 1", "a": 2}], **keys)
+    with Server() as server:
+        assert main(["plan", str(gate(tmp_path, server))]) == 2
     assert message in said(capsys)
 
 
@@ -219,12 +217,12 @@ def test_options_are_scored_by_a_server_that_gives_log_probabilities(tmp_path: P
 def test_an_engine_that_scores_nothing_names_the_alternative(tmp_path: Path) -> None:
     write_task(tmp_path, "own", [{"q": "?", "o": ["x", "y"], "a": "A"}], **QUIZ)
     check: Any = SimpleNamespace(task=load_task("own", file=tmp_path / "own.toml"), model="m")
-    plain: Any = SimpleNamespace()
-    assert "compares log-likelihoods, which the engine of m does not give" in str(missing_ability(plain, check))
-    assert 'choose = "letter"' in str(missing_ability(plain, check))
+    lack = str(missing_ability(SimpleNamespace(), check))
+    assert "compares log-likelihoods, which the engine of m does not give" in lack
+    assert 'choose = "letter"' in lack
 
 
-def test_rows_can_come_from_a_file_that_accuracy_toml_names(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_rows_can_come_from_a_file_that_accuracy_toml_names(tmp_path: Path, capsys) -> None:
     write_task(tmp_path, "own", [{"q": "1 + 1", "a": 2}], prompt="{{ q }}", target="{{ a }}")
     definition = (tmp_path / "own.toml").read_text()
     rows = {"examples": [{"q": f"{i} + {i}", "a": 2 * i, "use": i % 2} for i in range(1, 9)]}
@@ -236,20 +234,3 @@ def test_rows_can_come_from_a_file_that_accuracy_toml_names(tmp_path: Path, caps
         config.write_text(config.read_text().replace("mine.json", "yours.json"))
         assert main(["plan", str(config)]) == 2
     assert "tasks.own.dataset: there is no file 'yours.json'" in said(capsys)
-
-
-def test_an_unknown_key_in_a_table_of_attacks_is_named_with_the_nearest(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    write_task(tmp_path, "own", [{"q": "1 + 1", "a": 2}], attack=[{"kind": "typos", "rat": 0.2}])
-    with Server() as server:
-        assert main(["plan", str(gate(tmp_path, server))]) == 2
-    assert "rat: unknown key; did you mean 'rate'?" in said(capsys)
-
-
-def test_a_condition_that_no_row_meets_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    write_task(tmp_path, "own", [{"q": "1 + 1", "a": 2}], dataset__where="{{ q == 'no' }}")
-    write_lines(tmp_path / "m.jsonl", [{"id": "a", "score": 100}])
-    with Server() as server:
-        assert main(["plan", str(gate(tmp_path, server))]) == 2
-    assert "dataset.where: leaves none of the 1 rows" in said(capsys)

@@ -30,36 +30,25 @@ def test_only_a_required_check_fails_the_run(tmp_path: Path, tier: str, code: in
     assert main(["verify", str(project.out), "--config", str(project.config)]) == code
 
 
-def test_an_advisory_check_takes_no_alpha_from_a_required_one(tmp_path: Path) -> None:
+def test_an_advisory_check_takes_no_alpha_and_is_in_no_overall_check(tmp_path: Path) -> None:
     project = project_of(tmp_path, more="advisory")
     project.run(SAME, BAD)
     sums, more = project.result["checks"]
     assert (sums["alpha_applied"], more["alpha_applied"], project.result["allowed"]["checks"]) == (0.05, 0.05, 0.05)
-
-
-def test_a_required_check_still_fails_beside_advisory_ones(tmp_path: Path) -> None:
-    project = project_of(tmp_path, more="advisory")
-    assert project.run(BAD, SAME) == 1
-
-
-def test_advisory_checks_are_in_no_overall_check(tmp_path: Path) -> None:
-    project = project_of(tmp_path, more="advisory")
+    assert project.run(BAD, SAME) == 1  # a required one still fails
     project.write(overall=True)
     project.run(SAME, BAD)
     assert project.result["overall"] == []
+    assert project.run(args=["--tasks", "more"]) == 1  # alone it decides
+    assert project.check["task"] == "more"
 
 
-def test_a_run_of_advisory_checks_alone_is_decided_by_them(tmp_path: Path) -> None:
-    project = project_of(tmp_path, more="advisory")
-    assert project.run(SAME, BAD, args=["--tasks", "more"]) == 1
-
-
-def test_a_file_whose_checks_are_all_advisory_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_file_whose_checks_are_all_advisory_is_refused(tmp_path: Path, capsys) -> None:
     project = project_of(tmp_path, more="advisory")
     project.tasks["sums"]["tier"] = "advisory"
     project.write()
     assert project.run(SAME, SAME) == 2
-    assert "tasks: are all advisory, so that no run could fail; leave one of them required" in said(capsys)
+    assert "tasks: are all advisory" in said(capsys)
 
 
 def test_a_result_that_hides_a_required_regression_as_advisory_is_not_believed(tmp_path: Path) -> None:
@@ -73,9 +62,7 @@ def test_a_result_that_hides_a_required_regression_as_advisory_is_not_believed(t
     assert main(["verify", str(project.out), "--config", str(project.config)]) == 2
 
 
-def test_reports_of_a_passing_run_say_what_an_advisory_check_lost(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_reports_of_a_passing_run_say_what_an_advisory_check_lost(tmp_path: Path, capsys) -> None:
     project = project_of(tmp_path, more="advisory")
     assert project.run(SAME, BAD) == 0
     printed = " ".join(capsys.readouterr().out.split())
@@ -85,10 +72,9 @@ def test_reports_of_a_passing_run_say_what_an_advisory_check_lost(
     report = (project.out / "report.md").read_text(encoding="utf-8")
     assert lost in report
     assert "advisory" in report.split("| Check |")[1].splitlines()[2]
-    assert (
-        main(["report", str(project.out), "--junit", str(tmp_path / "j.xml"), "--ctrf", str(tmp_path / "c.json")]) == 0
-    )
-    suite = ElementTree.parse(tmp_path / "j.xml").getroot()
+    junit, ctrf = tmp_path / "j.xml", tmp_path / "c.json"
+    assert main(["report", str(project.out), "--junit", str(junit), "--ctrf", str(ctrf)]) == 0
+    suite = ElementTree.parse(junit).getroot()
     assert [suite.get(name) for name in ("failures", "errors", "skipped")] == ["0", "0", "1"]
-    summary = json.loads((tmp_path / "c.json").read_text(encoding="utf-8"))["results"]["summary"]
+    summary = json.loads(ctrf.read_text(encoding="utf-8"))["results"]["summary"]
     assert [summary[name] for name in ("passed", "failed", "other")] == [1, 0, 1]

@@ -11,7 +11,7 @@ import pytest
 
 import accgate
 from tests.cases import each
-from tests.gates import Project, right_but, write_lines
+from tests.gates import right_but, write_lines
 
 HEAVY = ("numpy", "pydantic", "rich", "scipy", "jinja2", "aiohttp", "asyncio")
 
@@ -29,13 +29,15 @@ def command(*arguments: str) -> str:
 
 
 @each("name", accgate.__all__)
-def test_every_documented_name_works(name: str) -> None:
+def test_every_documented_name_works_and_is_offered_for_completion(name: str) -> None:
     assert getattr(accgate, name) is not None
+    assert name in dir(accgate)
+    assert name in ("errors", "metrics") or importlib.util.find_spec(f"accgate.{name}") is None  # and is no module too
 
 
-def test_every_documented_name_is_offered_for_completion() -> None:
-    assert {"compare", "plan", "run", "load_config", "metrics", "errors", "Verdict"} <= set(accgate.__all__)
-    assert set(dir(accgate)) >= set(accgate.__all__)
+def test_a_name_that_does_not_exist_is_an_attribute_error() -> None:
+    with pytest.raises(AttributeError, match=r"accgate.*comprae"):
+        accgate.comprae  # type: ignore[attr-defined]  # noqa: B018
 
 
 def test_a_function_stays_one_when_its_package_is_loaded() -> None:
@@ -43,27 +45,13 @@ def test_a_function_stays_one_when_its_package_is_loaded() -> None:
     assert "accgate.decision" in loaded("import accgate.planning, accgate.decision; accgate.compare([0.0], [0.0])")
 
 
-def test_run_takes_a_path_as_well_as_a_config(tmp_path: Path) -> None:
-    project = Project(tmp_path, n=40)
-    assert project.record(right_but(4, 40)) == 0
-    for config in (str(project.config), project.config, accgate.load_config(project.config)):
-        result = accgate.run(config, out=tmp_path / "out")
-        assert [check.task for check in result.checks] == ["sums"]
-
-
 SCRIPT = """
 import accgate
 
-verdict = accgate.compare([100.0, 0.0], [0.0, 0.0], theta=2.0)
 config = accgate.load_config("accuracy.toml")
-reveal_type(verdict)
-reveal_type(verdict.verdict)
-reveal_type(verdict.difference)
-reveal_type(verdict.explain())
-reveal_type(accgate.plan(2.0, sigma=50.0))
+reveal_type(accgate.compare([100.0, 0.0], [0.0, 0.0], theta=2.0))
 reveal_type(accgate.plan(2.0, sigma=50.0).n)
 reveal_type(config)
-reveal_type(accgate.run("accuracy.toml"))
 reveal_type(accgate.run(config).checks)
 reveal_type(accgate.metrics.get("rouge_l")("reply", "target"))
 reveal_type(accgate.errors.BadInput("x").exit_code)
@@ -72,6 +60,7 @@ accgate.plan("2")
 """
 
 
+@pytest.mark.slow
 def test_a_users_script_sees_real_types(tmp_path: Path) -> None:
     pytest.importorskip("mypy")
     root = Path(accgate.__file__).parents[1]
@@ -83,49 +72,38 @@ def test_a_users_script_sees_real_types(tmp_path: Path) -> None:
         cwd=tmp_path, env={**os.environ, "MYPYPATH": str(root)}, capture_output=True, text=True, check=False,
     )  # fmt: skip
     revealed = re.findall(r'Revealed type is "([^"]*)"', done.stdout)
-    literals = "Literal['pass'] | Literal['inconclusive'] | Literal['no-reference'] | Literal['regression'] | "
     assert revealed == [
-        "accgate.verdict.verdict.Verdict", literals + "Literal['error']", "float | None", "str",
-        "accgate.planning.samples.Plan", "int", "accgate.config.config.Config", "accgate.result.Result",
+        "accgate.verdict.verdict.Verdict", "int", "accgate.config.config.Config",
         "tuple[accgate.verdict.verdict.Verdict, ...]", "float", "int",
     ]  # fmt: skip
     errors = [line for line in done.stdout.splitlines() if "error:" in line]
     assert [re.search(r":(\d+): .*\[(.*)\]", line)[2] for line in errors] == ["call-arg", "arg-type"], done.stdout
 
 
-@each("name", sorted(set(accgate.__all__) - {"errors", "metrics"}))
-def test_no_name_is_a_module_too(name: str) -> None:
-    assert importlib.util.find_spec(f"accgate.{name}") is None
-
-
 def test_the_documented_functions_do_what_they_say() -> None:
-    assert accgate.compare([100.0, 0.0] * 50, [0.0, 0.0] * 50).verdict == "regression"
+    assert {"compare", "plan", "run", "load_config", "metrics", "errors", "Verdict"} <= set(accgate.__all__)
+    assert isinstance(accgate.compare([100.0], [100.0]), accgate.Verdict)
     assert accgate.plan(2.0, sigma=50.0).n == 7729
     assert accgate.metrics.get("numeric_match")("1,234", "1234") == 100.0
     assert accgate.load_config("configs/quickstart.toml").pairs()
-    assert isinstance(accgate.compare([100.0], [100.0]), accgate.Verdict)
     assert accgate.__version__[0].isdigit()
 
 
-def test_a_name_that_does_not_exist_is_an_attribute_error() -> None:
-    with pytest.raises(AttributeError, match=r"accgate.*comprae"):
-        accgate.comprae  # type: ignore[attr-defined]  # noqa: B018
+HELP = (("--help",), ("--version",), ("compare", "--help"), ("run", "--help"))
 
 
-def test_importing_accgate_loads_nothing_heavy() -> None:
-    assert not loaded("import accgate") & set(HEAVY)
+@each("code", ["import accgate", *(command(*arguments) for arguments in HELP)])
+def test_importing_accgate_and_help_load_nothing_heavy(code: str) -> None:
+    assert not loaded(code) & set(HEAVY)
 
 
-@pytest.mark.parametrize("arguments", [("--help",), ("--version",), ("compare", "--help"), ("run", "--help")])
-def test_help_loads_nothing_heavy(arguments: tuple[str, ...]) -> None:
-    assert not loaded(command(*arguments)) & set(HEAVY)
-
-
-@pytest.mark.parametrize("as_json", [(), ("--json",)])
+@each("as_json", [(), ("--json",)])
 def test_compare_loads_neither_the_models_part_nor_scipy_stats(tmp_path: Path, as_json: tuple[str, ...]) -> None:
-    left = write_lines(tmp_path / "a", [{"id": f"q{i}", "score": s} for i, s in enumerate(right_but(5, 100))])
-    right = write_lines(tmp_path / "b", [{"id": f"q{i}", "score": s} for i, s in enumerate(right_but(9, 100))])
-    modules = loaded(command("compare", str(left), str(right), *as_json))
+    sides = [
+        str(write_lines(tmp_path / name, [{"id": f"q{i}", "score": s} for i, s in enumerate(right_but(wrong, 100))]))
+        for name, wrong in (("a", 5), ("b", 9))
+    ]
+    modules = loaded(command("compare", *sides, *as_json))
     assert "numpy" in modules
     assert not modules & {"scipy.stats", "pydantic", "aiohttp", "jinja2", "asyncio"}
     assert ("rich" in modules) == (not as_json)

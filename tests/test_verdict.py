@@ -31,42 +31,41 @@ def parts(verdict: Verdict, *others: Verdict, **keys: Any) -> dict[str, str]:
     return {"verdict": f"{title}. {meaning}", **dict(rest)}
 
 
-def test_a_regression_says_difference_p_gamma_theta_and_what_changed() -> None:
-    told = parts(LOST)
-    assert told["verdict"] == "m / t: regression. The drop is larger than chance explains."
-    assert "is 100.0 on 100 samples, the candidate's 80.0 on 100: a difference of −20.0 points" in told["Means"]
-    assert told["Samples"].startswith("20 samples got worse, 0 better (20.0% changed).")
-    assert "p < 0.0001, which is rare enough to be a regression (alpha 0.05)" in told["p"]
-    assert LOST.gamma is not None
-    assert told["Gamma"] == f"The gate fails when the mean is below {LOST.gamma:.1f}. At 80.0 it is."
-    assert "You asked for 5.0; this run resolves only " in told["Theta"]
-    assert told["Failed"] == "None of 100 samples failed."
-    assert "accgate record --reason" in told["Next"]
-
-
-def test_a_pass_is_explained_too() -> None:
-    told = parts(SAME)
-    assert told["verdict"] == "m / t: pass. No drop was found, and the run could have seen one."
-    assert "p = 1.0000, which is not rare enough to be a regression" in told["p"]
-    assert told["Gamma"] == "The gate fails when the mean is below 47.0. At 50.0 it is not."
-    assert "You asked for 8.0; this is enough." in told["Theta"]
-    assert "Nothing changed" in told["Samples"]
-
-
-def test_an_inconclusive_check_says_what_it_could_not_see() -> None:
-    verdict = compare([RIGHT, 0.0] * 20, [RIGHT, 0.0] * 20, theta=2.0)
+@each(
+    ("verdict", "words"),
+    [
+        (LOST, {
+            "verdict": "m / t: regression. The drop is larger than chance explains.",
+            "Means": "is 100.0 on 100 samples, the candidate's 80.0 on 100: a difference of −20.0 points",
+            "Samples": "20 samples got worse, 0 better (20.0% changed).",
+            "p": "p < 0.0001, which is rare enough to be a regression (alpha 0.05)",
+            "Gamma": f"The gate fails when the mean is below {LOST.gamma:.1f}. At 80.0 it is.",
+            "Theta": "You asked for 5.0; this run resolves only ", "Failed": "None of 100 samples failed.",
+            "Next": "accgate record --reason",
+        }),
+        (SAME, {
+            "verdict": "m / t: pass. No drop was found, and the run could have seen one.",
+            "Samples": "Nothing changed", "p": "p = 1.0000, which is not rare enough to be a regression",
+            "Gamma": "below 47.0. At 50.0 it is not.", "Theta": "You asked for 8.0; this is enough.",
+        }),
+        (compare([RIGHT, 0.0] * 20, [RIGHT, 0.0] * 20, theta=2.0), {
+            "verdict": "inconclusive. ", "Theta": "You asked for 2.0; this run resolves only ",
+        }),
+        (compare([0.0] * 40 + [RIGHT] * 60, [RIGHT] * 100, theta=3.0), {
+            "verdict": ": pass.", "Theta": "The interval rules out 3.0: the candidate is better.",
+        }),
+        (verdict_of("regression", higher_is_better=False, gamma=78.0, candidate=CandidateSummary(80.0, 100)), {
+            "Test": "mean higher?", "Gamma": "is above 78.0. At 80.0 it is.", "p": "as high as this",
+            "Theta": "sees a rise of",
+        }),
+        (verdict_of(drift=Drift("2026-01-02", 5, -3.0, 0.004, 0.05, detected=True), reasons=("a note",)), {
+            "Drift": "p = 0.0040 at alpha 0.05", "Notes": "a note.",
+        }),
+    ],
+)  # fmt: skip
+def test_a_verdict_is_explained_by_its_figures(verdict: Verdict, words: dict[str, str]) -> None:
     told = parts(verdict)
-    assert verdict.verdict == "inconclusive"
-    assert "could not have seen one of the size that matters" in told["verdict"]
-    assert "You asked for 2.0; this run resolves only " in told["Theta"]
-
-
-def test_a_better_candidate_passes_though_theta_is_coarse_and_it_says_why() -> None:
-    verdict = compare([0.0] * 40 + [RIGHT] * 60, [RIGHT] * 100, theta=3.0)
-    assert verdict.verdict == "pass"
-    assert verdict.theta is not None
-    assert verdict.theta > 3.0
-    assert "The interval rules out 3.0: the candidate is better." in parts(verdict)["Theta"]
+    assert [heading for heading, text in words.items() if text not in told[heading]] == [], told
 
 
 @pytest.mark.parametrize("verdict", ["no-reference", "error"])
@@ -92,12 +91,9 @@ def test_alpha_names_the_correction_and_what_it_left() -> None:
     assert "2 checks" not in parts(one)["Alpha"]
     assert "2 checks" not in parts(one, verdict_of(task="u"), correction="none")["Alpha"]
     told = parts(one, verdict_of(task="u"), correction="holm", allowed=Allowed(0.03, 0.01, 0.01, new=0.05))
-    assert told["Alpha"] == (
-        "At most 1,000 of 10,000 harmless changes fail: 500 by the base's checks, 500 more by those that this pull "
-        "request adds (alpha 0.05). The overall checks and the limits on costs have a fifth of "
-        "alpha each. "
-        "The run has 2 checks: the rest is shared among them by Holm's procedure (holm), 0.025 here."
-    )
+    assert "At most 1,000 of 10,000 harmless changes fail: 500 by the base's checks, 500 more by" in told["Alpha"]
+    assert "The overall checks and the limits on costs have a fifth of alpha each." in told["Alpha"]
+    assert "the rest is shared among them by Holm's procedure (holm), 0.025 here." in told["Alpha"]
     assert "The run has" not in parts(replace(one, is_new=True), verdict_of(task="u"), correction="holm")["Alpha"]
 
 
@@ -117,31 +113,22 @@ def test_stopping_says_how_many_of_how_many_and_why(stop: Any, keys: dict[str, A
     assert "Stopping" not in parts(verdict_of())
 
 
-def test_drift_rules_and_notes_are_told() -> None:
-    drift = Drift("2026-01-02", 5, -3.0, 0.004, 0.05, detected=True)
-    told = parts(verdict_of(drift=drift, reasons=("a note",), is_new=True), rules="base")
-    assert "a slow decline that no single run shows" in told["Drift"]
-    assert "p = 0.0040 at alpha 0.05" in told["Drift"]
-    assert "Decided by the rules of the base commit" in told["Rules"]
-    assert "The check is new in this pull request." in told["Rules"]
-    assert "The guard says" in told["Rules"]
-    assert told["Notes"] == "a note."
+def test_the_rules_and_the_other_rules_verdict_stand_beside() -> None:
+    beside = (verdict_of("regression"), verdict_of("regression", task="u"))
+    told = parts(verdict_of(is_new=True), rules="base", beside=beside)["Rules"]
+    assert told.count("own rules say") == told.count("own rules say: regression.") == 1
+    for words in (
+        "Decided by the rules of the base commit",
+        "The check is new in this pull request.",
+        "The guard says",
+    ):
+        assert words in told
 
 
-def test_the_other_rules_verdict_stands_beside() -> None:
-    one = verdict_of()
-    told = parts(one, rules="base", beside=(verdict_of("regression"), verdict_of("regression", task="u")))
-    assert "What this pull request's own rules say: regression." in told["Rules"]
-    assert told["Rules"].count("own rules say") == 1
-
-
-def test_lower_is_better_turns_the_words_round() -> None:
-    verdict = verdict_of("regression", higher_is_better=False, gamma=78.0, candidate=CandidateSummary(80.0, 100))
-    told = parts(verdict)
-    assert "mean higher?" in told["Test"]
-    assert "is above 78.0. At 80.0 it is." in told["Gamma"]
-    assert "as high as this" in told["p"]
-    assert "sees a rise of" in told["Theta"]
+def test_a_sentence_turns_round_for_lower_is_better() -> None:
+    text = sentence(compare([10.0, 12.0] * 20, [11.0, 12.5] * 20, higher_is_better=False))
+    for words in ("mean is higher than the reference's", "the gate fails above gamma", "sees a rise of"):
+        assert words in text
 
 
 @each("test", [*(test for test in TESTS if test != "auto"), "influence"])
@@ -165,14 +152,6 @@ def test_a_sentence_gives_test_alpha_p_gamma_and_what_could_be_seen() -> None:
         assert part in text
 
 
-def test_a_sentence_turns_round_for_lower_is_better() -> None:
-    verdict = compare([10.0, 12.0] * 20, [11.0, 12.5] * 20, higher_is_better=False)
-    text = sentence(verdict)
-    assert "the candidate's mean is higher than the reference's" in text
-    assert "the gate fails above gamma" in text
-    assert "sees a rise of" in text
-
-
 @each(
     ("keys", "part"),
     [
@@ -181,22 +160,16 @@ def test_a_sentence_turns_round_for_lower_is_better() -> None:
         ({"test": None}, "by a test on"),
         ({"test": "permutation"}, "by a sign-flip permutation test of the same samples on"),
         ({"gamma": None}, "no outcome of these samples would have failed the gate"),
+        (
+            {"name": "error", "p_value": None, "reasons": ("no reference", "record one")},
+            "m / t: no reference; record one.",
+        ),
+        ({"name": "error", "p_value": None, "reasons": ()}, "m / t: error."),
     ],
 )
-def test_a_sentence_names_the_test_and_says_where_there_is_no_gamma(keys: dict[str, Any], part: str) -> None:
+def test_a_sentence_names_the_test_and_says_what_is_missing(keys: dict[str, Any], part: str) -> None:
     assert part in sentence(verdict_of(**keys))
-
-
-def test_a_sentence_without_theta_promises_nothing() -> None:
     assert "sees" not in sentence(verdict_of(theta=None))
-
-
-@pytest.mark.parametrize(
-    ("reasons", "text"),
-    [(("no reference", "record one"), "m / t: no reference; record one."), ((), "m / t: error.")],
-)
-def test_an_undecided_check_says_why(reasons: tuple[str, ...], text: str) -> None:
-    assert sentence(verdict_of("error", p_value=None, reasons=reasons)) == text
 
 
 def test_changes_are_counted_for_paired_scores_only() -> None:
@@ -208,39 +181,35 @@ def test_changes_are_counted_for_paired_scores_only() -> None:
 # A verdict by itself, in Python and in a notebook
 
 
+FELL = "the mean fell by 5.0 points, from 75.0 to 70.0 on 100 samples (p = 0.0100)"
+
+
 @each(
     ("keys", "text"),
     [
-        ({"name": "regression"}, "m / t regressed: the mean fell by 5.0 points, from 75.0 to 70.0 on 100 samples "
-         "(p = 0.0100)."),
-        ({}, "m / t passed: the mean fell by 5.0 points, from 75.0 to 70.0 on 100 samples (p = 0.0100), which is no "
-         "loss beyond chance."),
-        ({"difference": 0.0, "candidate": CandidateSummary(75.0, 100)}, "m / t passed: the mean stayed at 75.0 on 100 "
-         "samples (p = 0.0100), which is no loss beyond chance."),
-        ({"name": "inconclusive", "higher_is_better": False, "difference": 5.0, "theta_target": 2.0,
-          "candidate": CandidateSummary(80.0, 9)}, "m / t is inconclusive: the mean rose by 5.0 points, "
-         "from 75.0 to 80.0 on 100 samples (p = 0.0100); this run resolves only a rise of 3.0 points."),
-        ({"name": "inconclusive"}, "m / t is inconclusive: the mean fell by 5.0 points, from 75.0 to 70.0 on 100 "
-         "samples (p = 0.0100); no drop can be seen, for the reference has no room for one of 3.0 points."),
-        ({"name": "inconclusive", "theta": None}, "m / t is inconclusive: the mean fell by 5.0 points, from 75.0 to "
-         "70.0 on 100 samples (p = 0.0100); too little to tell a drop from chance."),
-        ({"name": "regression", "model": None, "task": None, "n": 40, "n_max": 100, "statistic": "ece"}, "The "
-         "candidate regressed: the ece fell by 5.0, from 75.0 to 70.0 on the first 40 of 100 samples (p = 0.0100)."),
+        ({"name": "regression"}, f"m / t regressed: {FELL}."),
+        ({}, f"m / t passed: {FELL}, which is no loss beyond chance."),
+        ({"difference": 0.0, "candidate": CandidateSummary(75.0, 100)}, "m / t passed: the mean stayed at 75.0 on"),
+        ({"name": "inconclusive", "higher_is_better": False, "difference": 5.0, "theta_target": 2.0},
+         "this run resolves only a rise of 3.0 points."),
+        ({"name": "inconclusive"}, f"m / t is inconclusive: {FELL}; no drop can be seen"),
+        ({"name": "inconclusive", "theta": None}, f"{FELL}; too little to tell a drop from chance."),
+        ({"name": "regression", "model": None, "task": None, "n": 40, "n_max": 100, "statistic": "ece"},
+         "The candidate regressed: the ece fell by 5.0, from 75.0 to 70.0 on the first 40 of 100 samples"),
         ({"name": "no-reference", "p_value": None, "reasons": ("record one",)}, "m / t has no reference: record one."),
         ({"name": "error", "reasons": ("a\nb", "c")}, "m / t could not be decided: a b; c."),
         ({"name": "inconclusive", "p_value": None, "reasons": ("no",)}, "m / t is inconclusive: no."),
     ],
 )  # fmt: skip
 def test_a_verdict_prints_as_one_sentence(keys: dict[str, Any], text: str) -> None:
-    assert str(verdict_of(**keys)) == text
+    assert text in str(verdict_of(**keys))
 
 
-@pytest.mark.parametrize("verdict", [LOST, SAME, compare([RIGHT] * 50, right_but(1, 50), theta=2.0)])
+@each("verdict", [LOST, SAME, compare([RIGHT] * 50, right_but(1, 50), theta=2.0)])
 def test_explain_gives_what_the_command_prints(verdict: Verdict) -> None:
-    console = Console(file=io.StringIO(), width=1_000)
-    print_explanation(console, explanation_of(result_of_verdict(verdict), verdict))
-    assert isinstance(console.file, io.StringIO)
-    assert verdict.explain() == console.file.getvalue().rstrip("\n")
+    printed = io.StringIO()
+    print_explanation(Console(file=printed, width=1_000), explanation_of(result_of_verdict(verdict), verdict))
+    assert verdict.explain() == printed.getvalue().rstrip("\n")
 
 
 def test_a_notebook_shows_the_sentence_and_the_explanation_escaped() -> None:
@@ -252,7 +221,4 @@ def test_a_notebook_shows_the_sentence_and_the_explanation_escaped() -> None:
     assert "regressed: the mean fell by 20.0 points" in page
     assert set(re.findall(r"<(\w+)", page)) == {"p", "strong", "table", "tr", "th", "td"}
     assert page.count("<tr ") == len(parts(verdict)) - 1
-
-
-def test_the_repr_stays_that_of_a_dataclass() -> None:
     assert repr(LOST).startswith("Verdict(model='m', task='t', verdict='regression', ")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -47,7 +48,6 @@ def assert_exact(verdict: Verdict, could_fail: bool) -> None:
         assert verdict.verdict != "regression"
         assert not could_fail
         return
-    assert verdict.candidate.mean is not None
     side = 1.0 if verdict.higher_is_better else -1.0
     assert (verdict.verdict == "regression") == (side * verdict.candidate.mean < side * verdict.gamma)
 
@@ -63,7 +63,7 @@ def worst_fails(before: np.ndarray, verdict: Verdict, **rules: Any) -> bool:
 
 @each("rules", [*FIXED, *EARLY, *LOOKS, {"clusters": 3}, {"clusters": 3, **EARLY[0]}])
 def test_the_mean_is_past_gamma_exactly_where_a_check_fails(rules: dict[str, Any]) -> None:
-    seen = {"pass": 0, "regression": 0, "inconclusive": 0}
+    seen = set()
     for seed, (name, n) in enumerate((name, n) for name in SHAPES for n in (6, 120)):
         higher = seed % 3 > 0
         before, now = shape_of(name, n, np.random.default_rng(seed))
@@ -73,10 +73,9 @@ def test_the_mean_is_past_gamma_exactly_where_a_check_fails(rules: dict[str, Any
         sides = (before, now) if higher else (RIGHT - before, RIGHT - now)
         own = {"higher_is_better": higher, "scale": 1.0, **own}
         verdict = compare(*sides, order="given", **own)
-        seen[verdict.verdict] += 1
+        seen.add(verdict.verdict)
         assert_exact(verdict, verdict.gamma is None and worst_fails(sides[0], verdict, **own))
-    assert seen["regression"]
-    assert seen["inconclusive"]
+    assert {"regression", "inconclusive"} <= seen
 
 
 @each("test", ["paired", "unconditional", "gsprt"])
@@ -119,8 +118,6 @@ def test_a_run_fails_with_the_losses_that_gamma_counts_and_not_with_one_less(rul
         if verdict.verdict == "regression":
             continue
         passed += 1
-        assert verdict.gamma is not None
-        assert verdict.candidate.mean is not None
         more = round((verdict.candidate.mean - verdict.gamma) * verdict.n / 100.0)
         can = np.flatnonzero(right[: verdict.n] & (now[: verdict.n] > 0.0))[::-1]
         for extra, fails in ((more, False), (more + 1, True)):
@@ -136,7 +133,7 @@ def test_a_run_fails_with_the_losses_that_gamma_counts_and_not_with_one_less(rul
 def test_with_several_answers_too(answers: int, own: int, early: bool) -> None:
     failed = 0
     for seed, drop in enumerate((0.0, 0.0, 0.3, 1.0)):
-        for n in (3, 40, 200):
+        for n in (3, 120):
             rng = np.random.default_rng(seed)
             share = rng.beta(4.0, 1.0, n)[:, np.newaxis]
             sides = [RIGHT * (rng.random((n, k)) < share * (1.0 - d)) for k, d in ((answers, 0.0), (own, drop))]
@@ -162,11 +159,10 @@ GRADED = ["same", "few", "jitter", "worse", "all worse", "all better", "skewed",
     {"theta": 3.0, "early_stopping": True}, {"theta": 3.0, "test": "e-process"}, {"bounds": (-np.inf, np.inf)},
     {"test": "two-sample"},
 ])  # fmt: skip
-@each("higher", [True, False])
-def test_other_scores_have_one_too(rules: dict[str, Any], higher: bool) -> None:
+def test_other_scores_have_one_too(rules: dict[str, Any]) -> None:
     failed = 0
     for seed, name in enumerate(GRADED):
-        for n in (9, 130):
+        for n, higher in ((9, seed % 2 == 0), (130, seed % 2 == 1)):
             rng = np.random.default_rng(seed)
             before, spread = rng.uniform(20.0, 90.0, n).round(1), rng.normal(0.0, 1.0, n)
             change = {
@@ -189,15 +185,14 @@ def test_without_any_change_of_other_scores_it_counts_whole_losses() -> None:
     assert verdict.gamma == pytest.approx(before.mean() - before[-2:].sum() / 200)
 
 
-@pytest.mark.parametrize("higher", [True, False])
-def test_statistics_have_one_too(higher: bool) -> None:
-    sign, failed = (1.0 if higher else -1.0), 0
-    for n in (4, 30, 300):
-        for worse in (0.0, 0.05, 1.0):
-            rng = np.random.default_rng(n)
-            before = rng.uniform(20.0, 80.0, n)
-            after = before - sign * np.where(rng.random(n) < worse, 10.0, 0.0)
-            verdict = compare_statistic(before, after, lambda rows: float(rows.mean()), higher_is_better=higher)
-            assert_exact(verdict, could_fail=n > 4)
-            failed += verdict.verdict == "regression"
+def test_statistics_have_one_too() -> None:
+    failed = 0
+    for case, (n, worse) in enumerate(product((4, 30, 300), (0.0, 0.05, 1.0))):
+        higher = case % 2 == 0
+        rng = np.random.default_rng(n)
+        before = rng.uniform(20.0, 80.0, n)
+        after = before + np.where(rng.random(n) < worse, -10.0 if higher else 10.0, 0.0)
+        verdict = compare_statistic(before, after, lambda rows: float(rows.mean()), higher_is_better=higher)
+        assert_exact(verdict, could_fail=n > 4)
+        failed += verdict.verdict == "regression"
     assert failed

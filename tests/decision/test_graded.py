@@ -38,10 +38,13 @@ def test_a_broken_twentieth_among_small_noise_is_a_regression() -> None:
     assert compare(before, after).verdict == "regression"
 
 
-@pytest.mark.parametrize(("n", "test"), [(49, "permutation"), (50, "bootstrap")])
-def test_under_50_samples_auto_flips_signs(n: int, test: str) -> None:
+@each(("test", "n", "used"), [
+    ("auto", 49, "permutation"), ("auto", 50, "bootstrap"), ("bootstrap", 20, "bootstrap"),
+    ("permutation", 80, "permutation"), ("paired", 80, "paired"),
+])  # fmt: skip
+def test_under_50_samples_auto_flips_signs_and_a_test_that_is_named_decides(test: Any, n: int, used: str) -> None:
     before = np.random.default_rng(n).uniform(20.0, 80.0, n)
-    assert compare(before, before + np.linspace(-3.0, 4.0, n)).test == test
+    assert compare(before, before + np.linspace(-3.0, 4.0, n), test=test).test == used
 
 
 def test_clusters_of_other_scores_are_weighed_whole() -> None:
@@ -53,14 +56,6 @@ def test_clusters_of_other_scores_are_weighed_whole() -> None:
     assert compare(before, after, clusters=codes // 2).test == "permutation"
 
 
-@pytest.mark.parametrize("order", range(3))
-def test_the_order_of_the_samples_changes_no_figure(order: int) -> None:
-    before, after = scores(20, 40.0, [5.0, 9.0], n=200)
-    rows = np.random.default_rng(order).permutation(200)
-    plain, shuffled = compare(before, after), compare(before[rows], after[rows])
-    assert (plain.p_value, plain.gamma, plain.theta) == (shuffled.p_value, shuffled.gamma, shuffled.theta)
-
-
 @pytest.mark.parametrize("clusters", [None, 4])
 def test_gsprt_leaves_other_scores_and_clusters_to_the_group_sequential_test(clusters: int | None) -> None:
     rng = np.random.default_rng(2)
@@ -70,9 +65,3 @@ def test_gsprt_leaves_other_scores_and_clusters_to_the_group_sequential_test(clu
     verdict = compare(before, after, test="gsprt", theta=4.0, clusters=codes)
     assert (verdict.test, verdict.verdict, verdict.stop) == ("group-sequential", "pass", "futility")
     assert verdict.n < 800
-
-
-def test_a_test_that_is_named_decides_whatever_the_number_of_samples() -> None:
-    for n, test in ((20, "bootstrap"), (80, "permutation"), (80, "paired")):
-        before = np.random.default_rng(1).uniform(20.0, 80.0, n)
-        assert compare(before, before - np.linspace(0.0, 9.0, n), test=test).test == test  # type: ignore[arg-type]

@@ -4,13 +4,14 @@
 """
 
 import numpy as np
-import pytest
 
 from accgate.decision.comparison import decide
 from accgate.decision.evidence import Evidence
 from accgate.design import Design
-from accgate.records.scores import from_python
+from accgate.records.scores import Scores, from_python
+from accgate.verdict import Verdict
 from benchmarks.group_gate import fallen
+from tests.cases import each
 
 ALPHA = 0.05
 
@@ -23,28 +24,28 @@ def test_one_group_that_collapses_among_many_is_seen() -> None:
     assert fallen(20, 50, ability=0.8, flicker=0.02, collapse=0.5, runs=10, alpha=ALPHA) >= 7
 
 
-def test_a_group_whose_answers_are_lost_to_failed_samples_is_no_pass() -> None:
-    ids = [f"{number:03d}" for number in range(200)]
-    group_of = {id_: "small" if number < 20 else "rest" for number, id_ in enumerate(ids)}
+def decided(now: list[float], names: list[str]) -> Verdict:
+    """The verdict on grouped samples, all of which are right in the reference."""
+    ids = [f"{number:03d}" for number in range(len(now))]
     reference = from_python(dict.fromkeys(ids, 100.0), "reference")
-    scores = np.full((200, 1), 100.0)
-    scores[:20] = np.nan
-    candidate = type(reference)(reference.ids, scores)
-    (verdict,) = decide([Evidence(candidate, reference, Design(theta=20.0, group_alpha=ALPHA), groups=group_of)])
+    candidate = Scores(reference.ids, np.array(now)[:, None])
+    design, groups = Design(theta=20.0, group_alpha=ALPHA), dict(zip(ids, names, strict=True))
+    (verdict,) = decide([Evidence(candidate, reference, design, groups=groups)])
+    return verdict
+
+
+def test_a_group_whose_answers_are_lost_to_failed_samples_is_no_pass() -> None:
+    verdict = decided([np.nan] * 20 + [100.0] * 180, ["small"] * 20 + ["rest"] * 180)
     assert verdict.verdict in ("error", "regression")
 
 
 def test_the_size_that_a_group_needs_is_told() -> None:
-    ids = [f"{number:03d}" for number in range(103)]
-    group_of = {id_: "tiny" if number < 3 else "large" for number, id_ in enumerate(ids)}
-    reference = from_python(dict.fromkeys(ids, 100.0), "reference")
-    (verdict,) = decide([Evidence(reference, reference, Design(group_alpha=ALPHA), groups=group_of)])
-    assert verdict.groups is not None
+    verdict = decided([100.0] * 103, ["tiny"] * 3 + ["large"] * 100)
     assert verdict.groups.note == "1 of 2 groups have too few right answers to fail: tiny"
     assert verdict.verdict == "pass"
 
 
-@pytest.mark.parametrize(
+@each(
     ("lost", "fell"),
     [
         ((5, 0), set()),  # (1 / 2)^5 is above 0.05 / 2
@@ -55,11 +56,6 @@ def test_the_size_that_a_group_needs_is_told() -> None:
     ],
 )
 def test_a_group_fails_by_the_exact_one_sided_p_and_holms_procedure(lost: tuple[int, int], fell: set[str]) -> None:
-    ids = [f"{number:03d}" for number in range(100)]
-    group_of = {id_: "ab"[number % 2] for number, id_ in enumerate(ids)}
-    reference = from_python(dict.fromkeys(ids, 100.0), "reference")
-    now = {id_: 0.0 if number // 2 < lost[number % 2] else 100.0 for number, id_ in enumerate(ids)}
-    evidence = Evidence(from_python(now, "candidate"), reference, Design(group_alpha=ALPHA), groups=group_of)
-    (verdict,) = decide([evidence])
-    assert verdict.groups is not None
+    now = [0.0 if number // 2 < lost[number % 2] else 100.0 for number in range(100)]
+    verdict = decided(now, ["a", "b"] * 50)
     assert {row.name for row in verdict.groups.rows if row.outcome == "regression"} == fell

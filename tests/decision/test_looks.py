@@ -75,7 +75,6 @@ def test_a_look_says_what_the_whole_decision_says(kind: str, way: str) -> None:
             decided = is_decided(evidence, alpha)
             assert decided == (not any(result.open for result in whole))
             for check, result in zip(checks, whole, strict=True):
-                assert check is not None
                 for key in ("p_value", "n", "n_max", "stop", "open"):
                     assert getattr(check.standing, key) == getattr(result, key), key
                 assert check.standing.difference == pytest.approx(result.difference, abs=1e-9)

@@ -11,7 +11,7 @@ from scipy.stats import binom, norm
 from accgate.decision.comparison import compare, compare_scores, compare_statistic, decide
 from accgate.decision.evidence import Evidence, SampleStatistic
 from accgate.design import Design, Mean, Target
-from accgate.errors import BadInput, exit_code
+from accgate.errors import BadInput
 from accgate.records.scores import Scores
 from tests.cases import each
 from tests.decisions import one_each, unconditional_p
@@ -27,24 +27,11 @@ def test_four_samples_all_lost_are_no_pass_and_their_impossible_theta_is_no_figu
     verdict = compare([RIGHT] * 4, [WRONG] * 4)
     assert (verdict.verdict, verdict.theta, verdict.gamma) == ("inconclusive", None, None)
     assert verdict.p_value == 0.0625
-    assert verdict.reasons == (
-        "no drop can be seen: no outcome of 4 samples could fail this check, since even the worst has p = 0.0625 and "
-        "alpha is 0.05; evaluate more samples of a task that the model can do",
-    )
-    assert exit_code([verdict.verdict], inconclusive_passes=False) == 4
+    (reason,) = verdict.reasons
+    assert "no outcome of 4 samples could fail this check, since even the worst has p = 0.0625" in reason
     for text in (str(verdict), verdict.explain()):
         assert "too little to tell a drop from chance" in text.lower()
         assert "154" not in text
-
-
-def test_five_samples_all_lost_are_a_regression() -> None:
-    assert compare([RIGHT] * 5, [WRONG] * 5).verdict == "regression"
-
-
-def test_no_change_among_many_is_a_pass_with_the_gamma_of_losses_alone() -> None:
-    verdict = compare(some_right(900, 1319), some_right(900, 1319))
-    least = next(lost for lost in range(1, 9) if unconditional_p(lost, 0, 1319) <= 0.05)
-    assert (verdict.verdict, verdict.gamma) == ("pass", pytest.approx(100.0 * (900 - (least - 1)) / 1319))
 
 
 TESTS = ["auto", "paired", "permutation", "bootstrap", "gsprt", "group-sequential", "e-process"]
@@ -63,10 +50,7 @@ def test_where_even_all_lost_is_not_rejected_nothing_passes(
     2 ** -right by McNemar's test and the sign test; by the bootstrap the chance that three fifths of an exponential
     exceed the sum of `right` others.
     """
-    least = {
-        "unconditional": unconditional_p(right, 0, right + 2),
-        "bootstrap": (1.0 + 1.0 / 0.6) ** -right,
-    }
+    least = {"unconditional": unconditional_p(right, 0, right + 2), "bootstrap": (1.0 + 1.0 / 0.6) ** -right}
     reference = some_right(right, right + 2)
     for lost in sorted({0, right // 2, right}):
         candidate = [WRONG] * lost + some_right(right - lost, right + 2 - lost)
@@ -114,8 +98,7 @@ def test_small_changes_of_few_samples_are_no_proof_against_whole_losses(n: int, 
         assert verdict.theta is None or verdict.theta >= 100.0 * (1.0 - 0.2 ** (1.0 / n)) - 1e-9
     certified = compare(reference, candidate, theta=2.0, test="paired", certify=True)
     assert certified.verdict == "inconclusive"
-    possible = re.fullmatch(r"not certified: a drop of ([\d.]+) points is possible, .*", certified.reasons[-1])
-    assert possible is not None
+    possible = re.search(r"not certified: a drop of ([\d.]+) points", certified.reasons[-1])
     assert float(possible[1]) == pytest.approx(100.0 * (1.0 - 0.05 ** (1.0 / n)), rel=0.01)
 
 
@@ -159,12 +142,9 @@ def test_few_clusters_all_lost_are_no_pass(count: int, early_stopping: bool) -> 
         verdict = compare([RIGHT] * len(clusters), [WRONG] * len(clusters), **rules)
         assert (verdict.verdict, verdict.theta) == ("inconclusive", None)
         assert any(f"no outcome of {count} cluster" in reason for reason in verdict.reasons)
-
-
-def test_enough_clusters_can_fail() -> None:
-    clusters, right = list(range(40)) * 5, [RIGHT] * 200
-    assert compare(right, right, clusters=clusters).verdict == "pass"
-    assert compare(right, [WRONG] * 200, clusters=clusters).verdict == "regression"
+    enough, right = list(range(40)) * 5, [RIGHT] * 200
+    assert compare(right, right, clusters=enough).verdict == "pass"
+    assert compare(right, [WRONG] * 200, clusters=enough).verdict == "regression"
 
 
 def test_what_the_correction_leaves_counts_and_not_the_alpha_of_the_file() -> None:
@@ -223,22 +203,18 @@ def test_the_room_ends_at_chance_level() -> None:
     (able,) = decide([Evidence(scores, scores, design, chance=20.0)])
     (unknown,) = decide([Evidence(scores, scores, design)])
     assert (at_chance.verdict, able.verdict, unknown.verdict) == ("inconclusive", "pass", "pass")
-    assert at_chance.reasons[-1] == (
-        "the reference is 2.00 points from chance level (25): a drop of 4.0 cannot show; take a task that the model "
-        "can do, or record a reference again"
-    )
+    assert "the reference is 2.00 points from chance level (25): a drop of 4.0 cannot show" in at_chance.reasons[-1]
     for reference in (Mean(27.0, 10**6, 50.0), Target(27.0)):
         many = one_each(some_right(2700, 10_000))
         (verdict,) = decide([Evidence(many, reference, Design(theta=4.0, sigma=50.0), chance=25.0)])
         assert verdict.verdict == "inconclusive"
 
 
-@pytest.mark.parametrize("reference", [Mean(3.0, 10**6), Target(3.0)])
-def test_a_mean_near_zero_has_no_room_either(reference: Mean | Target) -> None:
-    for mean, verdict in ((3.0, "inconclusive"), (30.0, "pass")):
-        candidate = one_each(some_right(round(mean * 10), 1000))
-        side = type(reference)(mean, *([reference.n] if isinstance(reference, Mean) else []))
-        (result,) = decide([Evidence(candidate, side, Design(theta=4.0, sigma=20.0))])
+@each(("mean", "verdict"), [(3.0, "inconclusive"), (30.0, "pass")])
+def test_a_mean_near_zero_has_no_room_either(mean: float, verdict: str) -> None:
+    candidate = one_each(some_right(round(mean * 10), 1000))
+    for reference in (Mean(mean, 10**6), Target(mean)):
+        (result,) = decide([Evidence(candidate, reference, Design(theta=4.0, sigma=20.0))])
         assert result.verdict == verdict
 
 
@@ -271,7 +247,6 @@ def test_two_samples_that_even_all_wrong_cannot_tell_apart_are_no_pass(n: int, n
 def test_a_better_candidate_is_no_loss_though_its_gains_raise_theta() -> None:
     reference, candidate = some_right(10, 100), some_right(60, 100)
     verdict = compare(reference, candidate)
-    assert verdict.theta is not None
     assert verdict.theta > 10.0
     assert verdict.verdict == "pass"
 
@@ -290,27 +265,20 @@ def test_a_run_that_would_go_on_after_the_worst_beginning_can_fail() -> None:
     assert "too few to decide" in decide([lost])[0].reasons[0]
 
 
-def test_a_statistic_of_few_samples_is_no_pass() -> None:
-    def statistic(rows: np.ndarray) -> float:
-        return 100.0 * float(rows.mean())
-
-    for n, expected in ((4, "inconclusive"), (400, "pass")):
-        ids, right = tuple(map(str, range(n))), np.tile([1.0, 0.0, 1.0, 1.0], n // 4)
-        own = SampleStatistic(statistic, right, right, lowest=0.0, highest=100.0)
-        scores = Scores(ids, 100.0 * right[:, None])
-        (verdict,) = decide([Evidence(scores, scores, Design(), statistic=own)])
-        assert verdict.verdict == expected
-        low = SampleStatistic(statistic, 0.0 * right, 0.0 * right, lowest=0.0, highest=100.0)
-        (verdict,) = decide([Evidence(scores, scores, Design(), statistic=low)])
-        assert verdict.verdict == "inconclusive"
+def rate(rows: np.ndarray) -> float:
+    return 100.0 * float(rows.mean())
 
 
-def test_a_statistic_that_is_compared_alone_needs_enough_samples_too() -> None:
-    def rate(rows: np.ndarray) -> float:
-        return 100.0 * float(rows.mean())
-
+@each(("n", "verdict"), [(4, "inconclusive"), (400, "pass")])
+def test_a_statistic_of_few_samples_is_no_pass(n: int, verdict: str) -> None:
+    ids, right = tuple(map(str, range(n))), np.tile([1.0, 0.0, 1.0, 1.0], n // 4)
+    scores = Scores(ids, 100.0 * right[:, None])
+    for values, name in ((right, verdict), (0.0 * right, "inconclusive")):
+        own = SampleStatistic(rate, values, values, lowest=0.0, highest=100.0)
+        (result,) = decide([Evidence(scores, scores, Design(), statistic=own)])
+        assert result.verdict == name
+    assert compare_statistic(right, right, rate).verdict == verdict
     assert compare_statistic([1, 1, 1, 1], [0, 0, 0, 0], rate).verdict == "inconclusive"
-    assert compare_statistic([1, 0, 1, 1] * 50, [1, 0, 1, 1] * 50, rate).verdict == "pass"
 
 
 @pytest.mark.parametrize("test", ["gsprt", "group-sequential", "e-process"])
@@ -330,7 +298,7 @@ def test_no_run_passes_before_enough_samples_could_have_been_lost(test: Any) -> 
 
 
 def test_healthy_runs_of_a_model_that_is_seldom_right_pass_all_the_same() -> None:
-    random, runs, passes = np.random.default_rng(8), 80, 0
+    random, runs, passes = np.random.default_rng(8), 30, 0
     for seed in range(runs):
         reference = np.where(random.random(600) < 0.12, RIGHT, WRONG)
         verdict = compare(reference, reference, theta=8.0, early_stopping=True, seed=seed)
@@ -347,19 +315,17 @@ def test_where_more_is_allowed_than_the_reference_can_fall_nothing_passes(
     allowed: float | str, early_stopping: bool, certify: bool, candidate: list[float]
 ) -> None:
     """A drop of theta on top of what is allowed would leave the scale."""
-    verdict = compare(
-        [100.0] * 400, candidate, allowed_drop=allowed, theta=50.0, early_stopping=early_stopping, certify=certify
-    )
+    rules: dict[str, Any] = {"early_stopping": early_stopping, "certify": certify, "theta": 50.0}
+    verdict = compare([100.0] * 400, candidate, allowed_drop=allowed, **rules)
     expected = "regression" if allowed == 60.0 and candidate[0] == 0.0 else "inconclusive"
     assert verdict.verdict == expected
 
 
-@pytest.mark.parametrize("theta", [1e-300, 1e-9])
-@pytest.mark.parametrize("scores", [[100.0, 0.0] * 50, [float(k) for k in range(1, 101)]], ids=["0/100", "other"])
-@pytest.mark.parametrize("early_stopping", [False, True])
-def test_a_theta_at_the_end_of_floats_is_refused(theta: float, scores: list[float], early_stopping: bool) -> None:
+@each("theta", [1e-300, 1e-9])
+@each("early_stopping", [False, True])
+def test_a_theta_at_the_end_of_floats_is_refused(theta: float, early_stopping: bool) -> None:
     with pytest.raises(BadInput, match=r"^theta is .*; give a number of 0\.000001 or more$"):
-        compare(scores, scores, theta=theta, early_stopping=early_stopping)
+        compare([100.0, 0.0] * 50, [100.0, 0.0] * 50, theta=theta, early_stopping=early_stopping)
 
 
 @each("test", TESTS)

@@ -36,24 +36,26 @@ def sides(n: int, repeats: int, runs: int, *, accuracy: float = 0.8, lost: int =
 def beginning_of(evidence: Evidence, n: int) -> Evidence:
     """The first samples of a whole run."""
     ids = evidence.candidate.ids[:n]
-    return replace(
-        evidence,
-        candidate=evidence.candidate.take(ids),
-        reference=evidence.reference.take(ids),
-        n_max=evidence.candidate.n,
-    )
+    sides = evidence.candidate.take(ids), evidence.reference.take(ids)
+    return replace(evidence, candidate=sides[0], reference=sides[1], n_max=evidence.candidate.n)
 
 
-@each(("repeats", "runs", "higher"), [(4, 1, True), (1, 4, True), (3, 3, True), (4, 1, False)])
-def test_several_answers_are_compared_exactly(repeats: int, runs: int, higher: bool) -> None:
+@each(
+    ("repeats", "runs", "higher", "size"),
+    [(4, 1, True, 1), (1, 4, True, 1), (3, 3, True, 1), (4, 1, False, 1), (4, 1, True, 4)],
+)
+def test_several_answers_are_compared_exactly(repeats: int, runs: int, higher: bool, size: int) -> None:
     before, now = sides(300, repeats, runs, lost=12)
-    oracle = repeats_exact(repeats_of(before.values, now.values), alpha=0.05, beta=0.2)
+    codes = None if size == 1 else np.arange(300) // size
+    oracle = repeats_exact(repeats_of(before.values, now.values, codes), alpha=0.05, beta=0.2)
     if not higher:
         before, now = (scores_of(100.0 - side.values) for side in (before, now))
-    verdict = compare_scores(before, now, Design(higher_is_better=higher))
+    clusters = None if codes is None else codes.tolist()
+    verdict = compare_scores(before, now, Design(higher_is_better=higher), clusters=clusters)
     assert_sound(verdict)
     assert (verdict.test, verdict.p_value, verdict.theta) == ("paired", pytest.approx(oracle.p_value), oracle.theta)
     assert verdict.difference == pytest.approx(oracle.difference if higher else -oracle.difference)
+    assert verdict.clusters == (None if codes is None else 75)
 
 
 @pytest.mark.slow
@@ -64,15 +66,6 @@ def test_a_healthy_run_of_a_weak_model_fails_no_oftener_than_alpha() -> None:
         both = 100.0 * (rng.random((50, 9)) < 0.03)
         fails += compare_scores(scores_of(both[:, :8]), scores_of(both[:, 8:]), Design()).verdict == "regression"
     assert fails <= binom.ppf(0.999, count, 0.05)
-
-
-def test_clusters_of_several_answers_are_compared_exactly() -> None:
-    before, now = sides(200, 4, 1, lost=16)
-    clusters = [i // 4 for i in range(200)]
-    verdict = compare_scores(before, now, Design(), clusters=clusters)
-    oracle = repeats_exact(repeats_of(before.values, now.values, np.array(clusters)), alpha=0.05, beta=0.2)
-    assert (verdict.p_value, verdict.clusters) == (oracle.p_value, 50)
-    assert_sound(verdict)
 
 
 @each(("lost", "verdict", "stop"), [(0, "pass", "futility"), (90, "regression", "regression")])
@@ -87,7 +80,6 @@ def test_a_check_of_several_answers_stops_early(lost: int, verdict: str, stop: s
     assert is_decided(beginning, 0.05)
     assert not is_decided(beginning_of(evidence, result.n - 1), 0.05)
     path = path_of(beginning, result)
-    assert path is not None
     assert path.is_whole
     assert path.sums[-1] == pytest.approx(result.difference_raw * result.n)
     if stop == "futility":
@@ -96,17 +88,17 @@ def test_a_check_of_several_answers_stops_early(lost: int, verdict: str, stop: s
         assert path.sums[-1] <= path.fails[-1][1] + 1e-9
 
 
-def test_a_running_check_says_how_near_it_is() -> None:
-    before, now = sides(1000, 4, 1, seed=3)
-    shares = []
+def test_a_running_check_says_how_near_it_is_at_the_discordance_that_was_planned() -> None:
+    before, now = sides(1000, 4, 1, lost=8, seed=3)
+    evidence = Evidence(now, before, replace(SEQUENTIAL, discordance=0.6))
     for n in (20, 40, 60):
-        limits = limits_after(beginning_of(Evidence(now, before, SEQUENTIAL), n), 0.05)
-        assert limits is not None
+        limits = limits_after(beginning_of(evidence, n), 0.05)
         assert (limits.n, limits.n_max) == (n, 1000)
         assert 0.0 <= limits.share <= 1.0
         assert limits.passes is None or (limits.share >= 1.0) == (limits.difference >= limits.passes)
-        shares.append(limits.share)
-    assert shares[0] < 1.0
+        answers = repeats_of(before.values[:n], now.values[:n], n_max=1000)
+        own = repeats_sequential(answers, theta=4.0, alpha=0.05, beta=0.2, discordance=0.6)
+        assert limits.p_value == own.p_value
 
 
 def test_other_scores_may_still_come() -> None:
@@ -138,11 +130,3 @@ def test_files_keep_their_repeats(tmp_path: Path) -> None:
         path.write_text("id,repeat,score\n" + "\n".join(f"{i},{k},{score:.0f}" for i, k, score in rows))
         read.append(read_scores(path, name))
     assert compare_scores(*read, Design()).p_value == compare_scores(before, now, Design()).p_value
-
-
-def test_progress_is_that_of_the_discordance_that_was_planned() -> None:
-    before, now = sides(1000, 4, 1, lost=30, seed=3)
-    evidence = beginning_of(Evidence(now, before, replace(SEQUENTIAL, discordance=0.6)), 150)
-    limits, answers = limits_after(evidence, 0.05), repeats_of(before.values[:150], now.values[:150], n_max=1000)
-    assert limits is not None
-    assert limits.p_value == repeats_sequential(answers, theta=4.0, alpha=0.05, beta=0.2, discordance=0.6).p_value

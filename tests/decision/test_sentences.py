@@ -51,18 +51,14 @@ def test_of_runs_with_the_drop_that_an_early_pass_names_so_few_pass(
     Of the same runs at most alpha say that the drop was ruled out, and each of them by its interval.
     """
     random = np.random.default_rng(n)
-    healthy = next(
-        verdict
-        for verdict in (compare(*draw(random, n, q, 0.0), test=test, theta=theta, order="given") for _ in range(50))
-        if verdict.verdict == "pass" and verdict.is_early
-    )
-    drop = healthy.theta
-    assert drop is not None
+    rules: dict[str, Any] = {"test": test, "theta": theta, "order": "given"}
+    runs = (compare(*draw(random, n, q, 0.0), **rules) for _ in range(50))
+    healthy = next(verdict for verdict in runs if verdict.verdict == "pass" and verdict.is_early)
     how = "pass early" if theta is None else "pass"
     assert f". Of runs with a real drop of {theta_text(healthy)} points, at most 20% {how}." in sentence(healthy)
     passed = ruled_out = early = 0
     for _ in range(RUNS):
-        verdict = compare(*draw(random, n, q, drop), test=test, theta=theta, order="given")
+        verdict = compare(*draw(random, n, q, healthy.theta), **rules)
         early += verdict.is_early and verdict.verdict == "pass"
         passed += verdict.verdict == "pass"
         ruled_out += says_ruled_out(verdict)
@@ -79,8 +75,6 @@ def says_ruled_out(verdict: Verdict) -> bool:
     if verdict.stop != "futility" or not verdict.is_early:
         assert not says
         return False
-    assert verdict.interval is not None
-    assert verdict.theta is not None
     assert says == (verdict.interval.two_sided[0] > -verdict.theta)
     assert says != (" points was in sight" in text)
     return says
@@ -106,7 +100,6 @@ def test_a_run_of_all_samples_sees_the_drop_it_names_as_often_as_it_says(test: A
     changed = random.permutation(changed)
     reference = np.where(changed > 0.0, 0.0, 100.0)
     verdict = compare(reference, reference + changed, **rules)
-    assert verdict.theta is not None
     assert not verdict.is_early
     assert f"This run sees a drop of {theta_text(verdict)} points or more with 80% probability" in sentence(verdict)
     share = max(q, verdict.theta / 100.0)
