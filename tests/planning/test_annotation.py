@@ -8,7 +8,7 @@ from dataclasses import asdict
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import norm
 
@@ -38,7 +38,6 @@ def test_of_20_cases_the_normal_approximation_takes_8() -> None:
 
 
 @given(margin=margins, confidence=confidences, population=populations)
-@settings(deadline=None)
 def test_the_approximation_is_scipy_s_normal_with_the_finite_population_s_correction(
     margin: float, confidence: float, population: int | None
 ) -> None:
@@ -51,7 +50,6 @@ def test_the_approximation_is_scipy_s_normal_with_the_finite_population_s_correc
 
 
 @given(margin=margins, confidence=confidences, population=populations)
-@settings(deadline=None)
 def test_the_curve_holds_the_answer_as_the_first_row_that_reaches_margin_and_confidence(
     margin: float, confidence: float, population: int | None
 ) -> None:

@@ -167,7 +167,6 @@ def test_a_generated_task_of_too_many_samples_is_refused_with_the_least_theta(
 ) -> None:
     message = refusal(generated(tmp_path, theta=theta, **keys))
     told = re.search(r"is (\S+); 100,000 samples, the most that are generated, detect no drop under (\S+) p", message)
-    assert told is not None
     assert float(told[1]) == pytest.approx(theta, rel=1e-5)
     if "allowed_drop" not in keys:
         rates: dict[str, Any] = {"discordance": 0.1, "test": "paired"} | keys
@@ -207,7 +206,6 @@ def test_more_runs_of_the_reference_are_offered_where_its_answers_flicker(tmp_pa
     (note,) = check_of(project).advice
     offered = re.match(r"with 4 runs of the reference ([\d,]+) samples see what takes (\d+) with 2: ", note)
     assert note.endswith("`accgate record --add --runs 2`")
-    assert offered is not None
     assert int(offered[2]) == plan(5.0, discordance=0.2, test="paired").n
     del project.tasks["sums"]["theta"]
     project.write()

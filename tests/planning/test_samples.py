@@ -86,7 +86,7 @@ def test_several_checks_share_alpha() -> None:
     | st.fixed_dictionaries({"discordance": st.floats(0.0, 1.0)})
     | st.fixed_dictionaries({"sigma": st.floats(0.1, 50.0), "test": st.sampled_from(["target", "paired"])}),
 )
-@settings(deadline=None, max_examples=20)
+@settings(max_examples=20)
 def test_the_planned_samples_see_the_target_and_half_of_them_see_less(
     theta: float, alpha: float, beta: float, keys: dict[str, Any]
 ) -> None:

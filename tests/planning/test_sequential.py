@@ -110,7 +110,7 @@ def test_the_most_samples_are_those_of_the_fixed_test_times_what_stopping_costs(
     alpha=st.sampled_from([0.01, 0.05, 0.2]),
     beta=st.sampled_from([0.05, 0.2, 0.3]),
 )
-@settings(deadline=None, max_examples=15)
+@settings(max_examples=15)
 def test_a_plan_sees_its_target_with_all_its_samples(
     test: TestName, theta: float, q: float, alpha: float, beta: float
 ) -> None:

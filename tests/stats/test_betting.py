@@ -43,13 +43,11 @@ def capital(
 
 
 @given(totals=differences, theta=thetas, alpha=levels, beta=levels, data=st.data())
-@settings(deadline=None, max_examples=40)
 def test_the_capital_is_that_of_the_documented_bets(totals, theta, alpha, beta, data) -> None:
     sizes = data.draw(st.lists(st.integers(1, 5).map(float), min_size=len(totals), max_size=len(totals)))
     shares = [total * size for total, size in zip(totals, sizes, strict=True)]
     made = betting_path(shares, sizes, bound=100.0, theta=theta, alpha=alpha, beta=beta)
     assert np.exp(made.log_drop) == pytest.approx(capital(shares, sizes, 0.0, 0.0, theta, alpha, -1), rel=1e-9)
-    assert made.log_sound is not None
     assert np.exp(made.log_sound) == pytest.approx(capital(shares, sizes, -theta, -theta, theta, beta, 1), rel=1e-9)
     without = betting_path(shares, sizes, bound=100.0, theta=None, alpha=alpha, beta=beta)
     assert np.exp(without.log_drop) == pytest.approx(capital(shares, sizes, 0.0, 0.0, 0.0, alpha, -1), rel=1e-9)
@@ -152,13 +150,10 @@ def test_the_path_of_the_finished_units_is_the_beginning_of_the_whole_path(theta
     whole, first = path(totals, theta), path(totals[:finished], theta, planned=800)
     assert first.log_drop.tolist() == whole.log_drop[:finished].tolist()
     if theta is not None:
-        assert first.log_sound is not None
-        assert whole.log_sound is not None
         assert first.log_sound.tolist() == whole.log_sound[:finished].tolist()
 
 
 @given(totals=differences, theta=thetas | st.none(), alpha=levels, beta=levels)
-@settings(deadline=None)
 def test_decision_stop_and_p_say_which_capital_first_reached_its_bound(totals, theta, alpha, beta) -> None:
     made = path(totals, theta, alpha, beta)
     expected, stop = None, len(totals)
@@ -180,7 +175,6 @@ def test_where_both_reach_their_bounds_at_once_it_is_a_regression() -> None:
 
 
 @given(totals=differences, theta=thetas | st.none(), alpha=levels)
-@settings(deadline=None)
 def test_the_limits_say_what_the_capital_says(totals, theta, alpha) -> None:
     made = path(totals, theta, alpha, alpha)
     limits = confidence_sequence(totals, np.ones(len(totals)), bound=100.0, alpha=alpha, theta=theta)
@@ -195,7 +189,7 @@ def test_the_limits_say_what_the_capital_says(totals, theta, alpha) -> None:
 
 
 @given(totals=differences, theta=thetas, alpha=levels, data=st.data())
-@settings(deadline=None, max_examples=30)
+@settings(max_examples=30)
 def test_a_mean_is_within_the_limits_exactly_where_no_bet_against_it_has_won(totals, theta, alpha, data) -> None:
     sizes, n = [1.0] * len(totals), data.draw(st.integers(1, len(totals)))
     low, high = confidence_sequence(totals, sizes, bound=100.0, alpha=alpha, stop=n, theta=theta).two_sided
@@ -219,7 +213,6 @@ def test_the_limits_close_in_on_the_mean() -> None:
 
 
 @given(totals=differences, scale=st.sampled_from([0.01, 0.5, 3.0]))
-@settings(deadline=None)
 def test_units_of_the_scores_change_nothing(totals: list[float], scale: float) -> None:
     scaled = [scale * total for total in totals]
     made = betting_path(scaled, np.ones(len(totals)), bound=100 * scale, theta=2 * scale, alpha=0.05, beta=0.2)

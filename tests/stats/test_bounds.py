@@ -3,7 +3,7 @@
 import math
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binom, hypergeom
 
@@ -26,7 +26,6 @@ def test_380_samples_are_within_a_tenth_with_the_published_confidence() -> None:
 
 
 @given(margin=margins, confidence=confidences)
-@settings(deadline=None)
 def test_n_is_the_least_whose_bound_reaches_the_confidence(margin: float, confidence: float) -> None:
     n = hoeffding_n(margin, confidence=confidence)
     missed = 1.0 - confidence
@@ -35,7 +34,6 @@ def test_n_is_the_least_whose_bound_reaches_the_confidence(margin: float, confid
 
 
 @given(n=sizes, confidence=confidences, low=st.floats(-5, 5), width=st.floats(0.1, 100))
-@settings(deadline=None)
 def test_the_bound_at_the_margin_is_the_error_left(n, confidence, low, width) -> None:
     high = low + width
     margin = hoeffding_margin(n, confidence=confidence, low=low, high=high)
@@ -89,7 +87,6 @@ def test_a_subset_of_a_population_is_never_off_more_often_than_the_bound(populat
 
 
 @given(margin=st.floats(0.01, 0.5), population=st.integers(1, 3000), confidence=confidences)
-@settings(deadline=None, max_examples=50)
 def test_the_population_s_n_is_the_least_and_at_most_hoeffding_s(margin, population, confidence) -> None:
     n = hoeffding_n(margin, population=population, confidence=confidence)
     exponent = math.log(2 / (1 - confidence)) / (2 * margin**2)

@@ -3,7 +3,7 @@
 import itertools
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binomtest
 
@@ -26,7 +26,6 @@ def exchanged(both: np.ndarray, runs: int, count: int) -> tuple[float, float]:
 
 
 @given(runs=st.integers(2, 3), own=st.integers(2, 3), n=st.integers(1, 5), seed=st.integers(0, 999))
-@settings(deadline=None, max_examples=40)
 def test_p_is_the_larger_of_all_exchanges_and_of_the_binomial(runs: int, own: int, n: int, seed: int) -> None:
     rng = np.random.default_rng(seed)
     both = 100.0 * (rng.random((n, runs + own)) < rng.choice([0.2, 0.8], n)[:, np.newaxis])

@@ -5,7 +5,7 @@ from functools import cache
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binom
 
@@ -48,7 +48,6 @@ def test_every_level_holds_over_all_draws(repeats: int, runs: int, n: int, alpha
     noise=st.sampled_from([0.0, 0.1, 0.6]), drop=st.sampled_from([0.0, 10.0, 40.0]),
     theta=st.sampled_from([2.0, 8.0, 30.0]),
 )  # fmt: skip
-@settings(deadline=None, max_examples=40)
 def test_a_run_decides_on_its_beginning(seed: int, repeats, runs, noise: float, drop: float, theta: float) -> None:
     whole = run_of(seed, 150, repeats, runs, noise=noise, drop=drop)
     result = repeats_sequential(whole, theta=theta, **RATES)
@@ -59,7 +58,6 @@ def test_a_run_decides_on_its_beginning(seed: int, repeats, runs, noise: float, 
         assert before.open
     assert (result.stop == "regression") == (result.p_value <= 0.05)
     assert (result.stop == "regression") == (result.threshold is not None and result.difference < result.threshold)
-    assert result.interval is not None
     assert (result.interval.one_sided < 0.0) == (result.stop == "regression")
     if result.theta is None:  # samples that nobody evaluated would say, or no drop is large enough
         assert result.stop == "regression" or result.n == 150

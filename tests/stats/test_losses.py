@@ -93,7 +93,6 @@ def test_beside_no_spread_theta_is_that_of_the_fewest_losses_that_reject(test: s
         d[0, :count] = -100.0
         assert rejections(test, d)[0] == (count == needed)
     theta = visible_drop(Spread(n, n, 0.0), MARGINS[test], beta=BETA)
-    assert theta is not None
     assert binom.sf(needed - 1, n, theta / 100.0) == pytest.approx(1.0 - BETA, abs=1e-5)
 
 
@@ -102,15 +101,12 @@ def test_theta_of_half_the_scale_is_half_and_of_spread_alone_where_nothing_bound
         whole, half = (
             visible_drop(normal_spread(300, 0.02 * loss, loss=loss), margins, beta=BETA) for loss in (100.0, 50.0)
         )
-        assert whole is not None
         assert half == pytest.approx(0.5 * whole)
     before = np.full(300, 50.0)
     now = one_each(list(before + np.random.default_rng(0).normal(0.0, 1.0, 300)))
     ends = ((0.0, 100.0), (None, None))
     both = [Evidence(now, one_each(list(before)), Design(), worst=worst, best=best) for worst, best in ends]
     bounded, free = (verdict.theta for verdict in decide(both, correction="none"))
-    assert bounded is not None
-    assert free is not None
     assert free == pytest.approx(2.4865 * np.std(now.values, ddof=1) / math.sqrt(300), rel=0.05)
     assert bounded > 1.0
 
@@ -156,7 +152,6 @@ def test_beside_an_allowed_drop_theta_is_what_whole_losses_must_exceed_it_by() -
     rng, n, runs, allowed = np.random.default_rng(5), 300, 1_500, 1.0
     reference = np.full(n, 50.0)
     verdict = compare(reference, reference + rng.normal(0.0, 3.0, n), allowed_drop=allowed, test="bootstrap")
-    assert verdict.theta is not None
     for size in (100.0, 20.0):
         lost = rng.random((runs, n)) < (allowed + verdict.theta) / size
         d = rng.normal(0.0, 3.0, (runs, n)) - size * lost + allowed
@@ -172,7 +167,6 @@ def test_a_plan_s_samples_see_the_drop_by_whole_losses(theta: float, sd: float, 
         plan(theta, sigma=sd, test=test),
         300 if test == "permutation" else 1_500,
     )  # type: ignore[arg-type]
-    assert planned.theta is not None
     assert planned.theta <= theta
     for size in (100.0, 50.0):
         d = jitter(rng, (runs, planned.n), sd, 0.0) - size * (rng.random((runs, planned.n)) < theta / size)
@@ -204,7 +198,6 @@ def test_limits_at_a_fixed_n_miss_on_each_side_at_most_alpha_where_few_samples_a
     def limits(row: Floats) -> tuple[float, float]:
         result, spread = weighted_bootstrap(row, n, **RATES), spread_of_units(row, sizes, loss=100.0)
         interval = with_unseen(result, spread, MARGINS["bootstrap"], (row, sizes), **RATES).interval
-        assert interval is not None
         return interval.two_sided
 
     for drop in (0.0, 0.5, 2.0):

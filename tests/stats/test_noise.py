@@ -6,7 +6,7 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import beta, binomtest, chi2, kurtosis, norm, t
 from statsmodels.formula.api import ols
@@ -30,7 +30,6 @@ def binary(right: int, n: int) -> np.ndarray:
 
 
 @given(n=st.integers(1, 5000), data=st.data(), confidence=confidences)
-@settings(deadline=None)
 def test_the_interval_of_a_share_is_scipys(n: int, data: st.DataObject, confidence: float) -> None:
     count = data.draw(st.integers(0, n))
     oracle = binomtest(count, n).proportion_ci(confidence)
@@ -65,7 +64,6 @@ def test_the_interval_of_sigma_covers_for_scores_like_rouge() -> None:
 
 
 @given(n=st.integers(2, 400), data=st.data(), confidence=confidences)
-@settings(deadline=None)
 def test_sigma_of_right_and_wrong_spans_every_share_that_is_not_excluded(n, data, confidence) -> None:
     right = data.draw(st.integers(0, n))
     sigma = estimate_sigma(binary(right, n), confidence=confidence)
@@ -74,7 +72,6 @@ def test_sigma_of_right_and_wrong_spans_every_share_that_is_not_excluded(n, data
     sigmas = 100.0 * np.sqrt(shares * (1.0 - shares))
     assert (sigma.low, sigma.high) == pytest.approx((sigmas.min(), sigmas.max()), abs=1e-6)
     assert sigma.value == pytest.approx(binary(right, n).std())
-    assert sigma.value is not None
     assert sigma.low - 1e-9 <= sigma.value <= sigma.high + 1e-9
 
 
@@ -110,8 +107,6 @@ def test_few_scores_have_the_limits_of_normal_ones_and_say_so(scores: list[float
 
 def test_an_extreme_confidence_on_few_scores_is_still_answered() -> None:
     sigma = estimate_sigma(np.array([1.0, 2.0, 3.0, 4.0, 9.0]), confidence=1.0 - 1e-6)
-    assert sigma.low is not None
-    assert sigma.high is not None
     assert 0.0 < sigma.low < 3.0 < sigma.high < math.inf
 
 
@@ -136,20 +131,17 @@ values = st.tuples(st.integers(1, 6), st.integers(2, 5)).flatmap(
 
 
 @given(values=values)
-@settings(deadline=None)
 def test_discordance_of_repeats_is_the_mean_over_every_pair_of_repeats(values: list[list[float]]) -> None:
     array = np.array(values)
     pairs = itertools.combinations(range(array.shape[1]), 2)
     each = [estimate_discordance(array[:, i], array[:, j]).value for i, j in pairs]
     estimate = discordance_of_repeats(array)
     assert estimate.value == pytest.approx(np.mean(each))
-    assert estimate.value is not None
     assert 0.0 <= estimate.low <= estimate.value + 1e-12
     assert estimate.value - 1e-12 <= estimate.high <= 1.0
 
 
 @given(flips=st.lists(st.booleans(), min_size=1, max_size=60), confidence=confidences)
-@settings(deadline=None)
 def test_two_repeats_are_two_runs(flips: list[bool], confidence: float) -> None:
     a = np.zeros(len(flips))
     b = np.where(flips, 100.0, 0.0)
