@@ -10,6 +10,7 @@ from scipy.stats import binom, binomtest
 from accgate.stats.answers import repeats_of
 from accgate.stats.pooled import Series, pooled_test
 from accgate.stats.repeats import repeats_exact
+from tests.cases import each
 from tests.stats.sequences import RATES, drawn, slack
 
 
@@ -48,9 +49,7 @@ def test_at_a_fixed_n_whole_clusters_flip_their_sign() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("stops", "fixed"), [((2, 3), 0), ((2, 3), 3), ((1, 4), 2), ((2, 3, 2), 0)], ids=["two", "mixed", "uneven", "three"]
-)
+@each(("stops", "fixed"), [((2, 3), 0), ((2, 3), 3), ((1, 4), 2), ((2, 3, 2), 0)])
 def test_over_all_patterns_of_signs_a_p_value_is_as_rare_as_it_says(stops: tuple[int, ...], fixed: int) -> None:
     changes, n_max = 3 if len(stops) > 2 else 4 if fixed > 2 else 5, 20
     chances: dict[tuple[tuple[int, ...], ...], float] = defaultdict(float)
@@ -157,7 +156,7 @@ def test_checks_of_several_runs_that_stop_at_will_hold_every_level() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("stops", [False, True])
+@each("stops", [False, True])
 def test_harmless_flips_beside_equal_runs_reject_no_oftener_than_alpha(stops: bool) -> None:
     """With four equal runs of the reference, exchanged answer by answer, 12% were rejected at alpha 1%."""
     rng, runs, alpha, rejected = np.random.default_rng(6), 200, 0.05, 0

@@ -1,43 +1,17 @@
 """The unconditional test: its size by enumeration, its order, and what it saves."""
 
-from functools import cache
-
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.special import gammaln, xlogy
-from scipy.stats import binom, multinomial
+from scipy.stats import binom
 
 from accgate.stats.mcnemar import mcnemar_n, mcnemar_power, mcnemar_theta, mid_p
 from accgate.stats.paired import mcnemar_exact
 from accgate.stats.unconditional import order_limit, unconditional_exact, unconditional_n, unconditional_theta
 from tests.cases import each
 from tests.stats.sequences import RATES, assert_says_one_thing, rejects
-
-
-def outcomes(n: int) -> list[tuple[int, int]]:
-    return [(lost, gained) for lost in range(n + 1) for gained in range(n + 1 - lost)]
-
-
-def size(n: int, rejected: list[tuple[int, int]], lost: float, gained: float) -> float:
-    """Probability of these outcomes: scipy's multinomial one, whose factorials are computed once for all shares."""
-    a, b = np.array(rejected).T
-    same = max(1.0 - lost - gained, 0.0)
-    return float(np.sum(np.exp(ways(n)[a, b] + xlogy(a, lost) + xlogy(b, gained) + xlogy(n - a - b, same))))
-
-
-@cache
-def ways(n: int) -> np.ndarray:
-    """Logarithm of the ways to have so many lost and gained, where they are at most n together."""
-    a, b = np.indices((n + 1, n + 1))
-    return gammaln(n + 1.0) - gammaln(a + 1.0) - gammaln(b + 1.0) - gammaln(np.maximum(n - a - b, 0) + 1.0)
-
-
-def test_the_chances_here_are_scipys_multinomial_ones() -> None:
-    for pair in outcomes(6):
-        exact = multinomial.pmf([*pair, 6 - sum(pair)], 6, [0.3, 0.2, 0.5])
-        assert size(6, [pair], 0.3, 0.2) == pytest.approx(exact, rel=1e-9)
+from tests.stats.test_difference import chances, outcomes
 
 
 @pytest.mark.slow
@@ -46,8 +20,9 @@ def test_over_all_outcomes_alpha_holds_for_every_discordance_and_every_gain(n: i
     rejected = [pair for pair in outcomes(n) if unconditional_exact(*pair, n, alpha=alpha, beta=0.2).p_value <= alpha]
     assert rejected
     for q in np.linspace(0.01, 1.0, 34):
-        assert size(n, rejected, q / 2.0, q / 2.0) <= alpha * (1.0 + 1e-9)
-        assert size(n, rejected, q * 0.4, q * 0.6) <= alpha
+        even, gained = (chances(rejected, n, drift * q, np.array([q])).sum() for drift in (0.0, 0.2))
+        assert even <= alpha * (1.0 + 1e-9)
+        assert gained <= alpha
 
 
 def largest_chance(pair: tuple[int, int], n: int, discordances: np.ndarray) -> float:
@@ -58,17 +33,17 @@ def largest_chance(pair: tuple[int, int], n: int, discordances: np.ndarray) -> f
         return float(mid_p(lost, m)) if 2 * m <= n else float(binom.sf(lost - 1, m, 0.5))
 
     as_early = [other for other in outcomes(n) if place(other) <= place(pair) * (1.0 + 1e-9)]
-    return max(size(n, as_early, q / 2.0, q / 2.0) for q in discordances)
+    return float(chances(as_early, n, 0.0, discordances).sum(axis=1).max())
 
 
-@pytest.mark.parametrize("n", [12, 30])
+@each("n", [12, 30])
 def test_p_is_the_largest_probability_of_an_outcome_as_early_in_the_order(n: int) -> None:
     for pair in [(5, 1), (6, 0), (4, 2), (9, 3)]:
         worst = largest_chance(pair, n, np.linspace(0.005, 1.0, 400))
         assert unconditional_exact(*pair, n, **RATES).p_value == pytest.approx(worst, rel=2e-3)
 
 
-@pytest.mark.parametrize("n", [1, 4, 9])
+@each("n", [1, 4, 9])
 def test_every_outcome_has_the_p_of_its_definition_down_to_no_discordance(n: int) -> None:
     """Without any discordance nothing changes, which is as early as any outcome with as many gained as lost."""
     for pair in outcomes(n):

@@ -61,14 +61,6 @@ def test_a_target_gives_scipys_one_sample_z_test(mean, n, target, sigma, alpha, 
     assert result.sigma == sigma
 
 
-@given(mean=means, n=sizes, target=means, sigma=sigmas)
-def test_an_endless_reference_is_an_absolute_target(mean, n, target, sigma) -> None:
-    endless = two_sample_z(mean, n, target, 10**15, sigma=sigma, **RATES)
-    absolute = target_z(mean, n, target, sigma=sigma, **RATES)
-    assert endless.p_value == pytest.approx(absolute.p_value, abs=1e-6)
-    assert endless.theta == pytest.approx(absolute.theta, rel=1e-6)
-
-
 @pytest.mark.parametrize(("mean", "p_value"), [(69.0, 0.0), (70.0, 1.0), (71.0, 1.0)])
 def test_without_spread_any_drop_and_only_a_drop_is_certain(mean: float, p_value: float) -> None:
     for result in (
