@@ -63,7 +63,7 @@ def test_the_curve_runs_over_round_numbers_to_beyond_the_answer() -> None:
 
 
 def test_the_row_of_380_cases_has_the_published_confidence() -> None:
-    plan = annotation_plan(0.1, population=None, confidence=1.0 - 2.0 * math.exp(-7.6))
+    plan = annotation_plan(0.1, confidence=1.0 - 2.0 * math.exp(-7.6))
     row = next(row for row in plan.curve if row.n == plan.n)
     assert (row.n, round(row.confidence, 6)) == (380, 0.998999)
 

@@ -33,8 +33,7 @@ def two_runs(tmp_path: Path) -> list[Path]:
 
 def test_two_runs_give_sigma_discordance_and_what_each_design_needs(two_runs: list[Path]) -> None:
     noise = noise_of(two_runs, theta=2.0)
-    assert (noise.n, noise.mean) == (N, 50.0)
-    assert noise.sigma.value == pytest.approx(50.0)
+    assert (noise.n, noise.mean, noise.sigma.value) == (N, 50.0, pytest.approx(50.0))
     assert noise.discordance.value == 0.05
     assert noise.discordance.low < 0.05 < noise.discordance.high
     rows = {row.test: row for row in noise.designs}

@@ -6,8 +6,6 @@ from functools import cache
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from scipy.stats import binom, norm
 
 from accgate.stats.brownian import obrien_fleming_spending, spending_bounds
@@ -56,13 +54,6 @@ def test_bounds_spend_what_is_allowed_by_the_normal_integral(fractions: list[flo
     allowed = 2.0 * norm.sf(norm.isf(alpha / 2.0) / np.sqrt(fractions))
     for k in range(1, len(fractions) + 1):
         assert 1.0 - under(bounds[:k], np.array(fractions[:k])) == pytest.approx(allowed[k - 1], abs=1e-7)
-
-
-@given(fraction=st.floats(0.01, 1.0), alpha=st.floats(0.001, 0.45))
-def test_spending_is_obrien_and_flemings(fraction: float, alpha: float) -> None:
-    found = obrien_fleming_spending(np.array([fraction]), alpha)[0]
-    assert found == pytest.approx(2.0 * norm.sf(norm.isf(alpha / 2.0) / math.sqrt(fraction)), rel=1e-9)
-    assert obrien_fleming_spending(np.array([1.0]), alpha)[0] == pytest.approx(alpha)
 
 
 def drift(looks: int, alpha: float, beta: float) -> float:

@@ -141,16 +141,11 @@ def test_stop_event_position_critical_sum_and_p_are_those_of_the_patterns_spelt_
 
 
 @each("seed", DESIGNS)
-def test_a_regression_is_where_p_is_at_most_alpha(seed: int) -> None:
-    d = design(seed)
+def test_p_is_at_most_u_with_a_chance_of_at_most_u_and_at_most_alpha_for_a_regression(seed: int) -> None:
     for found in outcomes(seed).values():
-        assert (found.stop == "regression") == (found.p_value <= d.alpha * (1 + 1e-11))
-        assert 0.0 < found.p_value <= 1.0
-
-
-@each("seed", DESIGNS)
-def test_p_is_at_most_u_with_a_chance_of_at_most_u(seed: int) -> None:
+        assert (found.stop == "regression") == (found.p_value <= design(seed).alpha * (1 + 1e-11))
     p_values = np.sort([found.p_value for found in outcomes(seed).values()])
+    assert 0.0 < p_values[0] <= p_values[-1] <= 1.0
     shares = np.arange(1, len(p_values) + 1) / len(p_values)
     last = np.append(p_values[1:] > p_values[:-1] + 1e-13, True)  # of equal p-values the last, with all of their mass
     assert np.all(shares[last] <= p_values[last] + 1e-12)
