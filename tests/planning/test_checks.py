@@ -60,7 +60,7 @@ def refusal(project: Project) -> str:
     ("keys", "n"),
     [
         ({}, N), ({"num_samples": 30}, 30), ({"limit": 40}, 40), ({"num_samples": 30, "limit": 40}, 30),
-        ({"theta": 20.0, "limit": 7}, 7), ({"theta": 20.0, "num_samples": 9}, 9), ({"theta": 7.0}, N),
+        ({"theta": 20.0, "limit": 7}, 7), ({"theta": 20.0, "num_samples": 9}, 9), ({"theta": 20.0}, N),
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("recorded", [False, True], ids=["no reference", "recorded"])

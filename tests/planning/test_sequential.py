@@ -134,14 +134,6 @@ def test_with_its_least_samples_the_gsprt_takes_longer_on_average_and_keeps_its_
 
 
 @by_test
-def test_several_checks_share_alpha(test: TestName) -> None:
-    shared = plan(2.0, discordance=0.05, test=test, checks=4)
-    assert shared == plan(2.0, discordance=0.05, test=test, alpha=0.05 / 4)
-    assert shared.alpha == 0.0125
-    assert shared.n > plan(2.0, discordance=0.05, test=test).n
-
-
-@by_test
 def test_sigma_plans_scores_other_than_0_and_100(test: TestName) -> None:
     planned = plan(2.0, sigma=20.0, test=test)
     fixed = plan(2.0, sigma=20.0, test="paired").n

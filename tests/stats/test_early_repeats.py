@@ -8,21 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binom
 
-from accgate.stats.answers import Repeats, repeats_of
+from accgate.stats.answers import repeats_of
 from accgate.stats.early_repeats import repeats_boundaries, repeats_sequential, visible_drop
 from tests.cases import each
 from tests.stats.sequences import RATES, rejects, slack
-from tests.stats.test_repeats import run_across_builds
-
-
-def run_of(seed: int, n: int, repeats: int, runs: int, *, noise: float, drop: float = 0.0) -> Repeats:
-    """A run in which a share of the samples is right by chance alone, and which loses so many points of all samples."""
-    rng = np.random.default_rng(seed)
-    right = np.where(rng.random(n) < noise, rng.random(n), 1.0)
-    before = 100.0 * (rng.random((n, repeats)) < right[:, np.newaxis])
-    now = 100.0 * (rng.random((n, runs)) < right[:, np.newaxis])
-    now[rng.random(n) < drop / (100.0 - 50.0 * noise)] = 0.0
-    return repeats_of(before, now)
+from tests.stats.test_repeats import run_across_builds, run_of
 
 
 @each(("repeats", "runs", "n", "alpha"), [(2, 1, 5, 0.1), (3, 1, 3, 0.3), (1, 2, 3, 0.2), (2, 2, 2, 0.3)])
@@ -107,17 +97,12 @@ def test_error_rates_are_as_planned(world: str) -> None:
 @pytest.mark.slow
 def test_a_drop_of_theta_is_ruled_out_in_one_run_of_twenty_at_most() -> None:
     """By the odds of the answers that differed it was in one of nine: a run passes because few of them do."""
-    repeats, n, theta, noise = 4, 600, 2.0, 0.08
-    rng, draws, misses = np.random.default_rng(13), 300, 0
-    for _ in range(draws):
-        right = np.where(rng.random(n) < noise, rng.random(n), 1.0)
-        before = 100.0 * (rng.random((n, repeats)) < right[:, np.newaxis])
-        now = 100.0 * (rng.random((n, 1)) < right[:, np.newaxis])
-        now[rng.random(n) < theta / (100.0 - 50.0 * noise)] = 0.0
-        beginning = slice(0, n // 2)
-        if now[beginning].mean() - before[beginning].mean() < -theta:
+    theta, draws, misses = 2.0, 300, 0
+    for seed in range(draws):
+        run = run_of(seed, 600, 4, 1, noise=0.08, drop=theta)
+        if run.totals[:300].mean() < -theta:
             continue  # such runs rule nothing out, and take long
-        interval = repeats_sequential(repeats_of(before, now), theta=theta, **RATES).interval
+        interval = repeats_sequential(run, theta=theta, **RATES).interval
         misses += interval is not None and interval.excludes_drop(theta)
     assert misses <= binom.ppf(0.999, draws, 0.05)
 

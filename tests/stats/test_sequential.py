@@ -105,29 +105,6 @@ def test_the_gsprt_refuses_what_its_likelihood_is_not_of(values: list[float], co
         TESTS["gsprt"](units_of(np.array(values), None if codes is None else np.array(codes)))
 
 
-def clustered(seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """Clusters of 1 to 6 samples that change together, whole clusters in a row."""
-    rng = np.random.default_rng(seed)
-    sizes = rng.integers(1, 7, 250)
-    signs = rng.choice([-1.0, 0.0, 1.0], 250, p=[(0.2 + 0.1 * (seed % 2)), 0.6, 0.2 - 0.1 * (seed % 2)])
-    return np.repeat(100.0 * signs, sizes), np.repeat(np.arange(250), sizes)
-
-
-@each("name", ["group-sequential", "e-process"])
-@each("seed", range(2))
-def test_with_clusters_the_beginning_of_a_run_is_open_up_to_where_the_whole_run_stops(name: str, seed: int) -> None:
-    values, codes = clustered(seed)
-    whole = TESTS[name](units_of(values, codes))
-    ends = (np.flatnonzero(np.diff(codes)) + 1).tolist()
-    assert whole.n in {*ends, len(values)}
-    for k in [*ends[5::25], whole.n]:
-        units = units_of(values[:k], codes[:k], n_max=len(values))
-        if TESTS[name](units, figures=False).open:
-            assert k <= whole.n
-        else:
-            assert_same(TESTS[name](units), whole)
-
-
 @each("share", [0.6, 0.8, 0.9, 0.97])
 @each("n", [60, 100, 400])
 def test_a_candidate_that_lost_most_of_its_units_is_a_regression_however_skewed_that_is(share: float, n: int) -> None:
@@ -176,7 +153,9 @@ def test_other_scores_are_no_regression_before_100_of_them_changed() -> None:
 
 
 def test_sigma_of_clusters_is_that_of_the_mean_s_robust_error() -> None:
-    values, codes = clustered(0)
+    rng = np.random.default_rng(0)
+    codes = np.repeat(np.arange(250), rng.integers(1, 7, 250))
+    values = 100.0 * rng.choice([-1.0, 0.0, 1.0], 250, p=[0.2, 0.6, 0.2])[codes]
     found = TESTS["group-sequential"](units_of(values, codes))
     used, own = values[: found.n], codes[: found.n]
     residuals = np.bincount(own, weights=used - used.mean())
