@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from accgate.cli.main import main
+from tests.cases import each
 
 MODEL = '[models.m]\nengine = "recorded"\nmodel = "scores.jsonl"\n'
 OWN = """\
@@ -29,37 +30,32 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-TOO_MUCH = "scores of 0 to 100 cannot drop by more than 100 points, write less"
+TOO_MUCH = "scores of 0 to 100 cannot drop"
 CASES = [
     ("[tasks.arithmetic]\ntheta = 800", f"accuracy.toml:5: tasks.arithmetic.theta: is 800; {TOO_MUCH}"),
     ("[tasks.t]\nfile = 'own.toml'", f"own.toml:4: theta: is 250; {TOO_MUCH}"),
-    ("[tasks.arithmetic]\noptions = { hihg = 3 }",
-     "accuracy.toml:5: tasks.arithmetic.options.hihg: is not an option of arithmetic; did you mean 'high'?"),
-    ("[tasks.arithmetic]\noptions.high = '3'",
-     "accuracy.toml:5: tasks.arithmetic.options.high: is '3'; give a whole number"),
+    ("[tasks.arithmetic]\noptions = { hihg = 3 }", "accuracy.toml:5: tasks.arithmetic.options.hihg: is not an option"),
+    ("[tasks.arithmetic]\noptions.high = '3'", "accuracy.toml:5: tasks.arithmetic.options.high: is '3'; give a whole"),
     ("[tasks.arithmetic]\n\noptions = { high = 2, count = 9 }",
-     "accuracy.toml:6: tasks.arithmetic.options: numbers from 1 to 2 give 4 different questions, not 13; "
-     "widen the range"),
+     "accuracy.toml:6: tasks.arithmetic.options: numbers from 1 to 2 give 4 different"),
     ("[tasks.t]\nfile = 'own.toml'\ntheta = 90\noptions = { a = 1 }",
-     "accuracy.toml:7: tasks.t.options: the task takes no options; only generated tasks do"),
-    ("[tasks.t]\nfile = 'own.toml'\ntheta = 90\nsubset = 'x'",
-     "accuracy.toml:7: tasks.t.subset: is 'x', but the task has no subsets; only a dataset of the hub has"),
+     "accuracy.toml:7: tasks.t.options: the task takes no options"),
+    ("[tasks.t]\nfile = 'own.toml'\ntheta = 90\nsubset = 'x'", "accuracy.toml:7: tasks.t.subset: is 'x', but"),
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("tasks", "message"), CASES)
-@pytest.mark.parametrize("command", ["validate", "plan", "run", "record"])
+@each(("tasks", "message"), CASES)
+@each("command", ["validate", "plan", "run", "record"])
 def test_a_fault_of_a_tasks_settings_has_its_place(
     folder: Path, capsys, command: str, tasks: str, message: str
 ) -> None:
     (folder / "accuracy.toml").write_text(MODEL + tasks + "\n")
     assert main([command]) == 2
-    assert capsys.readouterr().err == f"accgate: {message}\n"
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith(f"accgate: {message}")
 
 
-@pytest.mark.parametrize("more", ["theta = 100", "theta = 800\nnum_samples = 9"])
-def test_the_largest_drop_there_can_be_is_planned_for_and_a_fixed_number_of_samples_plans_for_none(
-    folder: Path, more: str
-) -> None:
+@each("more", ["theta = 100", "theta = 800\nnum_samples = 9"])
+def test_the_largest_drop_is_planned_for_and_a_fixed_number_of_samples_plans_for_none(folder: Path, more: str) -> None:
     (folder / "accuracy.toml").write_text(f"{MODEL}[tasks.arithmetic]\n{more}\n")
     assert main(["validate"]) == 0

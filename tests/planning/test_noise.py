@@ -33,12 +33,8 @@ def two_runs(tmp_path: Path) -> list[Path]:
 
 def test_two_runs_give_sigma_discordance_and_what_each_design_needs(two_runs: list[Path]) -> None:
     noise = noise_of(two_runs, theta=2.0)
-    assert (noise.n, noise.mean) == (N, 50.0)
-    assert noise.sigma.value == pytest.approx(50.0)
-    assert noise.discordance is not None
+    assert (noise.n, noise.mean, noise.sigma.value) == (N, 50.0, pytest.approx(50.0))
     assert noise.discordance.value == 0.05
-    assert noise.discordance.low is not None
-    assert noise.discordance.high is not None
     assert noise.discordance.low < 0.05 < noise.discordance.high
     rows = {row.test: row for row in noise.designs}
     assert rows["two-sample"].n == plan(2.0, sigma=50.0).n
@@ -58,10 +54,8 @@ def test_repeats_split_the_variance_and_show_the_discordance(tmp_path: Path) -> 
     draw = np.random.default_rng(1)
     shares = draw.choice([0.0, 0.5, 1.0], (300, 1))
     noise = noise_of([run_of(tmp_path / "a.jsonl", 100.0 * (draw.random((300, 4)) < shares), 4)], theta=2.0)
-    assert noise.parts is not None
     assert noise.parts.within == pytest.approx(10_000 * 0.25 / 3, rel=0.15)
     assert noise.parts.between == pytest.approx(10_000 / 6, rel=0.15)
-    assert noise.discordance is not None
     assert noise.discordance.value == pytest.approx(0.5 / 3, rel=0.2)
 
 
@@ -70,7 +64,6 @@ def test_other_scores_are_planned_by_the_spread_of_their_differences(tmp_path: P
     first = draw.normal(50.0, 10.0, N)
     files = [run_of(tmp_path / "a.jsonl", first), run_of(tmp_path / "b.jsonl", first + draw.normal(0.0, 2.0, N))]
     noise = noise_of(files, theta=1.0)
-    assert noise.differences_sigma is not None
     assert noise.differences_sigma.value == pytest.approx(2.0, rel=0.15)
     rows = {row.test: row.n for row in noise.designs}
     assert rows["paired"] == plan(1.0, sigma=noise.differences_sigma.value, test="paired").n

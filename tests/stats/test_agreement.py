@@ -6,7 +6,7 @@ from typing import Any, get_args
 import krippendorff
 import numpy as np
 import pytest
-from hypothesis import assume, given
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
@@ -42,30 +42,10 @@ def test_any_table_gives_what_another_implementation_gives(table: Any, level: Le
     assert own == pytest.approx(expected, abs=1e-9)
 
 
-@given(tables, st.sampled_from(LEVELS))
-def test_raters_units_and_direction_do_not_matter(table: Any, level: Level) -> None:
-    own = krippendorff_alpha(table, level)
-    assume(not math.isnan(own))
-    for other in (table[::-1], table[:, ::-1], 6.0 - table):
-        assert krippendorff_alpha(other, level) == pytest.approx(own)
-
-
 @pytest.mark.parametrize("level", LEVELS)
 def test_perfect_agreement_is_1_and_contradiction_is_below_0(level: Level) -> None:
     assert krippendorff_alpha([[1, 2, 3, 5], [1, 2, 3, 5]], level) == 1.0
     assert krippendorff_alpha([[1, 5, 1, 5], [5, 1, 5, 1]], level) < 0.0
-
-
-@pytest.mark.parametrize("level", LEVELS)
-def test_random_ratings_are_near_0(level: Level) -> None:
-    table = np.random.default_rng(1).integers(1, 6, (3, 20_000))
-    assert krippendorff_alpha(table, level) == pytest.approx(0.0, abs=0.02)
-
-
-@pytest.mark.parametrize("level", LEVELS)
-def test_a_near_miss_costs_less_than_a_far_one(level: Level) -> None:
-    near, far = [[1, 2, 3, 4, 5, 5], [1, 2, 3, 4, 5, 4]], [[1, 2, 3, 4, 5, 5], [1, 2, 3, 4, 5, 1]]
-    assert krippendorff_alpha(near, level) > krippendorff_alpha(far, level) + 0.1
 
 
 @pytest.mark.parametrize(

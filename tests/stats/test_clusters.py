@@ -5,40 +5,20 @@ import math
 import numpy as np
 import pytest
 import statsmodels.api as sm
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binom, norm, permutation_test
 from scipy.stats import t as student
 
-from accgate.stats.clusters import (
-    cluster_robust_error,
-    cluster_totals,
-    clustered_exact,
-    clustered_t,
-    design_effect,
-)
+from accgate.stats.clusters import cluster_robust_error, cluster_totals, clustered_exact, clustered_t, design_effect
 from accgate.stats.mcnemar import mcnemar_power
 from accgate.stats.paired import mcnemar_exact, paired_t
 from accgate.stats.resampling import sign_flip
-from accgate.stats.result import TestResult
 from tests.cases import each
-from tests.stats.sequences import drop_of_losses
+from tests.stats.sequences import RATES, assert_says_one_thing, drop_of_losses, rejects, slack
 
-RATES = {"alpha": 0.05, "beta": 0.2}
 alphas = st.sampled_from([0.01, 0.05, 0.2, 0.4])
 codes_lists = st.lists(st.integers(0, 12), min_size=2, max_size=60)
-
-
-def rejects(result: TestResult) -> bool:
-    return result.threshold is not None and result.difference < result.threshold
-
-
-def assert_says_one_thing(result: TestResult, alpha: float) -> None:
-    assert rejects(result) == (result.p_value <= alpha)
-    if result.interval is not None:
-        low, high = result.interval.two_sided
-        assert rejects(result) == (result.interval.one_sided < 0.0)
-        assert low <= high == result.interval.one_sided
 
 
 def binary(random: np.random.Generator, clusters: int, drop: float = 0.0) -> tuple[np.ndarray, np.ndarray]:
@@ -47,11 +27,6 @@ def binary(random: np.random.Generator, clusters: int, drop: float = 0.0) -> tup
     hit = random.random(clusters) < 0.1
     direction = np.where(random.random(clusters) < 0.5 + drop, -100.0, 100.0)
     return (hit * direction)[codes] * (random.random(len(codes)) < 0.6), codes
-
-
-def scattered(random: np.random.Generator, clusters: int = 25) -> tuple[np.ndarray, np.ndarray]:
-    codes = random.integers(0, clusters, 150)
-    return random.normal(size=clusters)[codes] + random.normal(size=150), codes
 
 
 @given(codes=codes_lists)
@@ -63,18 +38,17 @@ def test_totals_and_sizes_are_those_of_a_plain_loop(codes: list[int]) -> None:
     assert sizes.tolist() == [len(group) for group in expected]
 
 
-@pytest.mark.parametrize("seed", range(5))
-def test_the_error_is_that_of_statsmodels_cluster_robust_regression_and_of_equal_clusters_all_figures_are(
-    seed: int,
-) -> None:
-    d, codes = scattered(np.random.default_rng(seed))
+@each("seed", range(2))
+def test_the_error_is_that_of_statsmodels_cluster_robust_regression_and_of_equal_clusters_all_figures(seed) -> None:
+    random = np.random.default_rng(seed)
+    codes = random.integers(0, 25, 150)
+    d = random.normal(size=25)[codes] + random.normal(size=150)
     fit = sm.OLS(d, np.ones(len(d))).fit(cov_type="cluster", cov_kwds={"groups": codes}, use_t=True)
     assert cluster_robust_error(d, codes) == pytest.approx(fit.bse[0])
     codes = np.arange(len(d)) // 6
     fit = sm.OLS(d, np.ones(len(d))).fit(cov_type="cluster", cov_kwds={"groups": codes}, use_t=True)
     result = clustered_t(d, codes, **RATES)
     assert result.difference == pytest.approx(fit.params[0])
-    assert result.p_value == pytest.approx(student.cdf(fit.tvalues[0], len(set(codes)) - 1))
     assert result.p_value == pytest.approx(fit.pvalues[0] / 2 if d.mean() < 0 else 1.0 - fit.pvalues[0] / 2)
     assert result.interval.two_sided == pytest.approx(tuple(fit.conf_int(0.1)[0]))
     assert result.threshold == pytest.approx(student.ppf(0.05, len(set(codes)) - 1) * fit.bse[0])
@@ -85,7 +59,7 @@ def test_the_error_is_that_of_statsmodels_cluster_robust_regression_and_of_equal
 def test_unequal_clusters_say_how_many_of_one_size_they_are_worth() -> None:
     random, codes = np.random.default_rng(0), np.repeat(np.arange(41), [400] + [1] * 40)
     (reason,) = clustered_t(random.normal(size=len(codes)), codes, **RATES).reasons
-    assert reason == "41 clusters are the units of the test, worth 2.2 of one size: under 30 the error rates are rough"
+    assert "worth 2.2 of one size: under 30" in reason
 
 
 def bias_reduced_regression(d: np.ndarray, codes: np.ndarray) -> tuple[float, float]:
@@ -103,7 +77,7 @@ def bias_reduced_regression(d: np.ndarray, codes: np.ndarray) -> tuple[float, fl
     return math.sqrt(variance), spectrum.sum() ** 2 / float((spectrum**2).sum())
 
 
-@pytest.mark.parametrize("seed", range(5))
+@each("seed", range(3))
 def test_of_unequal_clusters_error_and_degrees_are_those_of_the_bias_reduced_regression(seed: int) -> None:
     random = np.random.default_rng(seed)
     codes = np.repeat(np.arange(12), random.integers(1, 30, 12))
@@ -117,26 +91,21 @@ def test_of_unequal_clusters_error_and_degrees_are_those_of_the_bias_reduced_reg
     assert result.theta == pytest.approx((norm.isf(0.05) + norm.isf(0.2) + lost) * error)
 
 
-@pytest.mark.parametrize(
+@each(
     ("sizes", "spread"),
-    [
-        ([400] + [1] * 20, 0.0), ([100] * 5 + [1] * 20, 0.0), ([100] * 5 + [1] * 20, 5.0),
-        ([60, 40, 20, 10, 5, 5, 2, 2, 1, 1], 5.0),
-    ],
-)  # fmt: skip
-def test_of_clusters_of_very_unequal_sizes_healthy_runs_fail_at_most_at_rate_alpha(
-    sizes: list[int], spread: float
-) -> None:  # of one that has nearly all samples, and a difference of its own, no test is right
+    [([400] + [1] * 20, 0.0), ([100] * 5 + [1] * 20, 5.0), ([60, 40, 20, 10, 5, 5, 2, 2, 1, 1], 5.0)],
+)
+def test_of_clusters_of_very_unequal_sizes_healthy_runs_fail_at_most_at_rate_alpha(sizes, spread) -> None:
+    """Of one that has nearly all samples, and a difference of its own, no test is right."""
     random, codes = np.random.default_rng(11), np.repeat(np.arange(len(sizes)), sizes)
-    runs, failed = 1000, 0
+    failed, runs = 0, 500
     for _ in range(runs):
         d = random.normal(0.0, 10.0, len(codes)) + random.normal(0.0, spread, len(sizes))[codes]
         failed += rejects(clustered_t(d, codes, **RATES))
-    assert failed <= runs * (0.05 + 3.0 * math.sqrt(0.05 * 0.95 / runs))
+    assert failed <= runs * (0.05 + slack(0.05, runs))
 
 
 @given(d=st.lists(st.integers(-50, 50).map(float), min_size=2, max_size=40).filter(lambda d: len(set(d)) > 1))
-@settings(deadline=None)
 def test_clusters_of_one_sample_are_the_paired_t_test(d: list[float]) -> None:
     ours, plain = clustered_t(d, range(len(d)), **RATES), paired_t(np.array(d), **RATES)
     assert (ours.p_value, ours.threshold) == (pytest.approx(plain.p_value), pytest.approx(plain.threshold))
@@ -145,7 +114,6 @@ def test_clusters_of_one_sample_are_the_paired_t_test(d: list[float]) -> None:
 
 
 @given(lost=st.integers(0, 30), gained=st.integers(0, 30), same=st.integers(1, 30))
-@settings(deadline=None)
 def test_0_100_clusters_of_one_sample_are_mcnemars_exact_test(lost: int, gained: int, same: int) -> None:
     d = np.repeat([-100.0, 100.0, 0.0], [lost, gained, same + 1])
     ours, single = clustered_exact(d, np.arange(len(d)), **RATES), mcnemar_exact(lost, gained, len(d), **RATES)
@@ -154,20 +122,18 @@ def test_0_100_clusters_of_one_sample_are_mcnemars_exact_test(lost: int, gained:
         assert (ours.threshold, ours.interval) == (single.threshold, single.interval)
 
 
-@pytest.mark.parametrize("seed", range(4))
+@each("seed", range(4))
 def test_the_exact_test_is_scipys_permutation_test_of_the_cluster_totals(seed: int) -> None:
     d, codes = binary(np.random.default_rng(seed), 100)
     totals, _ = cluster_totals(d, codes)
     changed = totals[totals != 0.0]
-    oracle = permutation_test(
-        (changed,), np.sum, permutation_type="samples", alternative="less", n_resamples=2 ** len(changed)
-    )
     assert len(changed) < 15
+    exact = {"permutation_type": "samples", "alternative": "less", "n_resamples": 2 ** len(changed)}
+    oracle = permutation_test((changed,), np.sum, **exact)
     assert clustered_exact(d, codes, **RATES).p_value == pytest.approx(oracle.pvalue)
 
 
 @given(seed=st.integers(0, 10**6), clusters=st.integers(2, 60), drop=st.floats(0.0, 0.5), alpha=alphas)
-@settings(deadline=None)
 def test_decision_p_and_interval_agree(seed: int, clusters: int, drop: float, alpha: float) -> None:
     d, codes = binary(np.random.default_rng(seed), clusters, drop)
     for test in (clustered_t, clustered_exact):
@@ -182,7 +148,7 @@ def test_healthy_bursts_of_changes_fail_at_rate_alpha_where_mcnemar_fails_far_mo
         d, codes = binary(random, 80)
         failed += rejects(test(d, codes, **RATES))
         independent += binom.sf((d < 0).sum() - 1, np.count_nonzero(d), 0.5) <= 0.05
-    assert failed <= runs * (0.05 + 2.0 * math.sqrt(0.05 * 0.95 / runs))
+    assert failed <= runs * (0.05 + 2.0 / 3.0 * slack(0.05, runs))
     assert independent > 0.12 * runs
 
 
@@ -196,13 +162,9 @@ def test_the_names_and_the_order_of_the_clusters_change_nothing(test) -> None:
     assert second.threshold == pytest.approx(first.threshold)
 
 
-def test_independent_samples_have_a_design_effect_of_one() -> None:
-    d = np.random.default_rng(1).normal(size=50)
-    assert design_effect(d, np.arange(50)) == pytest.approx(1.0)
-
-
-def test_samples_that_repeat_each_other_count_about_once() -> None:
+def test_samples_that_repeat_each_other_count_about_once_and_independent_ones_each() -> None:
     d = np.random.default_rng(1).normal(size=400)
+    assert design_effect(d, np.arange(400)) == pytest.approx(1.0)
     assert design_effect(np.repeat(d, 5), np.repeat(np.arange(400), 5)) == pytest.approx(5.0, rel=0.005)
 
 
@@ -229,7 +191,7 @@ def test_one_cluster_shows_no_drop_and_says_why(test) -> None:
         result = test(d, [2, 2, 2], **RATES)
         assert (result.difference, result.p_value) == (np.mean(d), 1.0)
         assert (result.threshold, result.theta, result.sigma, result.interval) == (None, None, None, None)
-        assert result.reasons == ("one cluster has no variance: no drop can be seen",)
+        assert "one cluster has no variance" in result.reasons[0]
     assert cluster_robust_error([-100.0, 0.0], [0, 0]) is None
     assert design_effect([-100.0, 0.0], [0, 0]) is None
 
@@ -258,8 +220,9 @@ def test_the_same_drop_of_every_sample_is_judged_by_the_signs_of_the_clusters(te
 @each(("clusters", "rough"), [(29, True), (30, False), (1200, False)])
 def test_the_reasons_say_how_many_clusters_there_are_and_whether_they_are_few(test, clusters, rough) -> None:
     d, codes = binary(np.random.default_rng(3), clusters)
-    note = ": under 30 the error rates are rough" if rough else ""
-    assert test(d, codes, **RATES).reasons[0] == f"{clusters:,} clusters are the units of the test{note}"
+    (reason, *_) = test(d, codes, **RATES).reasons
+    assert reason.startswith(f"{clusters:,} clusters are the units")
+    assert ("under 30" in reason) == rough
 
 
 def test_clusters_in_which_losses_and_gains_cancel_have_not_changed() -> None:
@@ -269,17 +232,14 @@ def test_clusters_in_which_losses_and_gains_cancel_have_not_changed() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "sizes", [[100] * 5, [60] * 8, [400] + [1] * 20, [400] + [5] * 20, [1] * 90, [3, 1, 4, 1, 5] * 9]
-)
+@each("sizes", [[100] * 5, [400] + [1] * 20, [400] + [5] * 20, [1] * 90, [3, 1, 4, 1, 5] * 9])
 def test_the_clearest_drop_of_theta_is_rejected_as_often_as_it_says(sizes: list[int]) -> None:
     """A drop of single samples, with nothing gained, in few clusters, and in small ones beside a large one."""
     codes, rng = np.repeat(np.arange(len(sizes)), sizes), np.random.default_rng(0)
     same = clustered_exact(np.zeros(len(codes)), codes, **RATES)
-    assert same.theta is not None
     runs = np.where(rng.random((300, len(codes))) < same.theta / 100.0, -100.0, 0.0)
     rejected = [clustered_exact(run, codes, **RATES).p_value <= RATES["alpha"] for run in runs]
-    assert np.mean(rejected) >= 1.0 - RATES["beta"] - 3.0 * 0.023
+    assert np.mean(rejected) >= 0.8 - slack(0.2, 300)
 
 
 def test_too_few_clusters_show_no_drop() -> None:
@@ -295,4 +255,4 @@ def test_one_large_cluster_is_one_change_and_no_proof(sizes: list[int]) -> None:
         totals, counts = cluster_totals(change, codes)
         result = sign_flip(totals, len(codes), sizes=counts, **RATES)
         passed += result.p_value > RATES["alpha"] and result.theta <= 2.0
-    assert passed <= 100 * RATES["beta"] + 12  # three standard errors
+    assert passed <= 100 * (0.2 + slack(0.2, 100))

@@ -48,7 +48,7 @@ def test_the_chances_here_are_scipys_multinomial_ones() -> None:
         assert chances(pairs, 7, d, q)[row] == pytest.approx(multinomial.pmf(counts, 7, shares), abs=1e-12)
 
 
-@pytest.mark.parametrize(
+@each(
     ("lost", "gained", "n", "alpha", "published"),
     [
         (7, 1, 21, 0.025, (-0.517, -0.026)),  # Bentur et al. 2009, in Fagerland, Lydersen and Laake 2014
@@ -57,9 +57,8 @@ def test_the_chances_here_are_scipys_multinomial_ones() -> None:
     ],
 )
 def test_tangos_limits_are_the_published_ones(lost, gained, n, alpha, published) -> None:
-    digits = 3 if n == 21 else 4
     limits = tango_interval(lost, gained, n, alpha=alpha).two_sided
-    assert tuple(round(x / 100.0, digits) for x in limits) == published
+    assert tuple(round(x / 100.0, 3 if n == 21 else 4) for x in limits) == published
 
 
 def constrained(lost: int, gained: int, n: int, d: float) -> tuple[float, float]:
@@ -74,25 +73,9 @@ def constrained(lost: int, gained: int, n: int, d: float) -> tuple[float, float]
     return share, cost(share)
 
 
-def score(lost: int, gained: int, n: int, d: float) -> float:
-    share, _ = constrained(lost, gained, n, d)
-    return (gained - lost - n * d) / math.sqrt(n * (2.0 * share + d * (1.0 - d)))
-
-
 def signed_root(lost: int, gained: int, n: int, d: float) -> float:
     deviance = 2.0 * (constrained(lost, gained, n, d)[1] - constrained(lost, gained, n, (gained - lost) / n)[1])
     return math.copysign(math.sqrt(max(deviance, 0.0)), gained - lost - n * d)
-
-
-@each(("lost", "gained", "n"), [(0, 0, 9), (3, 0, 9), (0, 3, 9), (2, 4, 9), (53, 26, 1319), (9, 0, 9)])
-@each("alpha", [0.01, 0.2])
-def test_tangos_limits_are_where_a_brute_force_score_passes_its_quantile(lost, gained, n, alpha) -> None:
-    interval, estimate = tango_interval(lost, gained, n, alpha=alpha), (gained - lost) / n
-    high = brentq(lambda d: score(lost, gained, n, d) - norm.ppf(alpha), estimate + 1e-9, 1.0 - 1e-9)
-    assert interval.one_sided == pytest.approx(100.0 * high, abs=1e-3)
-    if lost < n:
-        low = brentq(lambda d: score(lost, gained, n, d) - norm.isf(alpha), -1.0 + 1e-9, estimate - 1e-9)
-        assert interval.two_sided[0] == pytest.approx(100.0 * low, abs=1e-3)
 
 
 @pytest.mark.slow
@@ -118,9 +101,8 @@ def test_both_limits_cover_large_effects_at_three_hundred_samples(p_lost: float,
     ranges = (range(*(int(x) for x in binom.interval(1.0 - 1e-4, n, p) + np.array([0, 1]))) for p in (p_lost, p_gained))
     pairs = list(itertools.product(*ranges))
     counts = [(lost, gained, n - lost - gained) for lost, gained in pairs]
-    for pair, chance in zip(
-        pairs, multinomial.pmf(counts, n, [p_lost, p_gained, 1.0 - p_lost - p_gained]), strict=True
-    ):
+    weights = multinomial.pmf(counts, n, [p_lost, p_gained, 1.0 - p_lost - p_gained])
+    for pair, chance in zip(pairs, weights, strict=True):
         low, high = exact_difference_interval(*pair, n, alpha=alpha).two_sided
         missed_low += chance * (low > truth)
         missed_high += chance * (high < truth)
@@ -128,7 +110,6 @@ def test_both_limits_cover_large_effects_at_three_hundred_samples(p_lost: float,
 
 
 @given(counts=st.tuples(*[st.integers(0, 60)] * 3), alpha=st.floats(0.001, 0.45))
-@settings(deadline=None, max_examples=50)
 def test_the_limit_is_below_zero_exactly_where_mcnemars_test_rejects(counts, alpha: float) -> None:
     lost, gained, same = counts
     n = lost + gained + same + 1
@@ -147,7 +128,7 @@ def test_a_tie_of_p_and_alpha_rejects_in_the_interval_too(pairs: tuple[int, int,
 
 
 @given(lost=st.integers(0, 30), gained=st.integers(0, 30), same=st.integers(1, 300), alpha=alphas)
-@settings(deadline=None, max_examples=30)
+@settings(max_examples=30)
 def test_reference_and_candidate_swapped_mirror_the_interval(lost, gained, same, alpha) -> None:
     n = lost + gained + same
     low, high = exact_difference_interval(lost, gained, n, alpha=alpha).two_sided
@@ -163,7 +144,7 @@ def test_no_flips_have_the_exact_bound_of_an_event_never_seen(n: int, alpha: flo
     assert interval.two_sided == (-interval.one_sided, interval.one_sided)
 
 
-@pytest.mark.parametrize("n", [1, 2, 7, 100, 1319])
+@each("n", [1, 2, 7, 100, 1319])
 def test_every_sample_lost_has_the_limit_of_all_being_lost(n: int) -> None:
     # (lost, gained) = (n, 0) has probability at most ((1 - d) / 2) ** n at difference d.
     exact = 100.0 * (1.0 - 2.0 * 0.05 ** (1.0 / n))
@@ -202,11 +183,6 @@ def test_the_limit_is_the_least_that_the_order_of_the_outcomes_allows(alpha: flo
 def test_at_the_size_of_gsm8k_exactness_costs_under_two_percent_of_tangos_width(lost: int, gained: int) -> None:
     exact, tango = (f(lost, gained, 1319, alpha=0.05).two_sided for f in (exact_difference_interval, tango_interval))
     assert 1.0 <= (exact[1] - exact[0]) / (tango[1] - tango[0]) < 1.02
-
-
-def test_a_million_samples_with_fifty_thousand_flips_have_limits_close_to_tangos() -> None:
-    exact, tango = (f(26_000, 24_000, 10**6, alpha=0.05) for f in (exact_difference_interval, tango_interval))
-    assert exact.two_sided == pytest.approx(tango.two_sided, abs=1e-4)
 
 
 def test_past_the_largest_count_of_flips_the_limits_are_tangos() -> None:

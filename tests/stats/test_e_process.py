@@ -1,19 +1,17 @@
 """The betting test on units: what it says is what the capitals of betting.py say."""
 
-import math
 from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from accgate.decision.comparison import compare
 from accgate.errors import BadInput
 from accgate.stats.betting import betting_path, confidence_sequence, e_process_test
 from accgate.stats.sequential import SequentialResult, units_of
-from tests.cases import each
-from tests.stats.sequences import assert_agrees, assert_same, drawn, drop_of_losses, sequences
+from tests.stats.sequences import RATES, drop_of_losses, sequences
 
 thetas = st.floats(0.5, 60.0)
 levels = st.floats(0.01, 0.45)
@@ -22,12 +20,10 @@ levels = st.floats(0.01, 0.45)
 def result_of(
     values: np.ndarray, codes: np.ndarray | None = None, n_max: int | None = None, **rates: Any
 ) -> SequentialResult:
-    rates = {"bound": 100.0, "theta": 2.0, "alpha": 0.05, "beta": 0.2} | rates
-    return e_process_test(units_of(values, codes, n_max=n_max), **rates)
+    return e_process_test(units_of(values, codes, n_max=n_max), **{"bound": 100.0, "theta": 2.0, **RATES, **rates})
 
 
 @given(found=sequences(), theta=thetas, alpha=levels, beta=levels)
-@settings(deadline=None, max_examples=40)
 def test_decision_p_and_limits_are_those_of_the_bets(found, theta: float, alpha: float, beta: float) -> None:
     values, codes = found
     codes = np.arange(len(values)) if codes is None else codes
@@ -41,36 +37,7 @@ def test_decision_p_and_limits_are_those_of_the_bets(found, theta: float, alpha:
     assert result.p_value == pytest.approx(path.p_value)
     assert result.difference == pytest.approx(sum(totals[: path.stop]) / result.n, abs=1e-9)
     limits = confidence_sequence(totals, sizes, bound=100.0, alpha=alpha, stop=path.stop, theta=theta)
-    assert result.interval is not None
     assert result.interval.two_sided == pytest.approx(limits.two_sided, abs=1e-6)
-
-
-@given(found=sequences(), theta=thetas, alpha=levels)
-@settings(deadline=None, max_examples=40)
-def test_decision_threshold_and_p_agree(found, theta: float, alpha: float) -> None:
-    result = result_of(*found, theta=theta, alpha=alpha)
-    assert_agrees(result, alpha)
-    assert result.interval is not None
-    assert (result.stop == "regression") == (result.interval.one_sided < 0.0)
-    assert not result.open
-    assert result.n_max == len(found[0])
-
-
-@given(found=sequences(), theta=thetas, alpha=levels, data=st.data())
-@settings(deadline=None, max_examples=40)
-def test_the_answer_for_a_beginning_is_that_for_the_whole_run(found, theta: float, alpha: float, data) -> None:
-    values, codes = found
-    if codes is not None:  # whole clusters stand together in a run
-        codes = np.sort(codes)
-    whole = result_of(values, codes, theta=theta, alpha=alpha)
-    ends = np.arange(1, len(values)) if codes is None else np.flatnonzero(np.diff(codes)) + 1
-    if not len(ends):
-        return
-    k = int(data.draw(st.sampled_from(ends.tolist())))
-    beginning = result_of(values[:k], None if codes is None else codes[:k], len(values), theta=theta, alpha=alpha)
-    assert beginning.open == (k < whole.n)
-    if not beginning.open:
-        assert_same(beginning, whole)
 
 
 def test_without_a_change_it_passes_and_without_enough_samples_it_ends() -> None:
@@ -92,44 +59,18 @@ def test_a_regression_says_no_drop_that_samples_nobody_evaluated_would_have_show
     assert result.sigma == pytest.approx(np.std(values[: result.n], ddof=1))
 
 
-@each("values", [[0.0], [-100.0], [100.0], [5.0], [0.0, -3.0], [-100.0, 100.0], [-7.5] * 30])
-def test_tiny_and_constant_runs_have_a_defined_answer(values: list[float]) -> None:
-    result = result_of(np.array(values))
-    assert_agrees(result, 0.05)
-    assert (result.sigma is None) == (len(values) == 1)
-    assert (result.theta is None) == (len(values) < 3)  # of so few no drop would be detected
-
-
 def test_a_capital_that_only_just_reaches_its_bound_is_a_regression_with_a_threshold() -> None:
     """The upper limit is then 0 but for what bisection leaves; stakes for a large theta do not look at alpha."""
     units = units_of(np.tile([-100.0, 0.0, 0.0, 0.0], 30))
     reached = e_process_test(units, bound=100.0, theta=20.0, alpha=0.05, beta=0.2)
     found = e_process_test(units, bound=100.0, theta=20.0, alpha=reached.p_value * (1.0 + 4e-16), beta=0.2)
     assert (found.stop, found.n, found.p_value) == ("regression", reached.n, reached.p_value)
-    assert found.interval is not None
     assert found.interval.one_sided == pytest.approx(0.0, abs=1e-9)
-    assert found.threshold is not None
     assert found.difference < found.threshold
-
-
-@pytest.mark.slow
-def test_errors_hold_in_simulation() -> None:
-    rng, runs = np.random.default_rng(2), 200
-    healthy = [result_of(drawn(rng, 1200, 0.05, 0.0)).stop for _ in range(runs)]
-    dropped = [result_of(drawn(rng, 1200, 0.05, 2.0)).stop for _ in range(runs)]
-    assert healthy.count("regression") / runs <= 0.05 + 3 * math.sqrt(0.05 * 0.95 / runs)
-    assert dropped.count("futility") / runs <= 0.2 + 3 * math.sqrt(0.2 * 0.8 / runs)
-    assert dropped.count("regression") / runs >= 0.7
 
 
 def test_scores_beyond_0_and_100_are_refused_with_the_mend() -> None:
     for reference, candidate in (([50.0, 120.0, 3.0], [50.0, 130.0, 3.0]), ([50.0, -2.0, 3.0], [50.0, -1.0, 3.0])):
-        with pytest.raises(
-            BadInput, match=r"e-process test needs scores between known bounds \(0 and 100\); use gsprt"
-        ):
+        with pytest.raises(BadInput, match=r"known bounds \(0 and 100\); use gsprt"):
             compare(reference, candidate, test="e-process", theta=2.0)
     assert compare([50.0, 100.0, 3.0], [50.0, 90.0, 0.0], test="e-process", theta=2.0).test == "e-process"
-
-
-def test_the_first_sample_of_a_long_run_is_open() -> None:
-    assert result_of(np.array([3.5]), n_max=20_000).open

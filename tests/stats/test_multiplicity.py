@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from statsmodels.stats.multitest import multipletests
 
@@ -36,7 +36,6 @@ def procedure(p_values, method: Correction, alpha: float = 0.05):
 
 
 @given(p_values=p_lists, method=methods)
-@settings(deadline=None, max_examples=50)
 def test_adjusted_p_values_are_statsmodels(p_values: list[float], method: Correction) -> None:
     _, expected = procedure(p_values, method)
     assert adjust_p_values(np.array(p_values), method) == pytest.approx(expected, rel=1e-9)
@@ -56,7 +55,6 @@ def test_p_under_its_applied_share_of_alpha_is_what_the_procedure_rejects(m: int
 
 @pytest.mark.parametrize("method", sorted(STATSMODELS))
 @given(p_values=small_p_lists, data=st.data())
-@settings(deadline=None, max_examples=50)
 def test_the_applied_share_is_where_the_procedure_turns_with_the_others_held(p_values, method, data) -> None:
     p = np.array(p_values)
     i = data.draw(st.integers(0, len(p) - 1))
@@ -67,7 +65,6 @@ def test_the_applied_share_is_where_the_procedure_turns_with_the_others_held(p_v
 
 
 @given(p_values=p_lists | small_p_lists, method=methods, data=st.data())
-@settings(deadline=None, max_examples=50)
 def test_with_different_levels_the_procedure_runs_on_p_over_level(p_values, method, data) -> None:
     p = np.array(p_values)
     levels = np.array(data.draw(st.lists(st.floats(0.01, 0.4), min_size=len(p), max_size=len(p))))
@@ -82,44 +79,14 @@ def test_with_different_levels_the_procedure_runs_on_p_over_level(p_values, meth
     assert ((p <= levels * share) | near).tolist() == (rejected | near).tolist()
 
 
-@given(p_values=p_lists, level=st.floats(0.01, 0.4), method=methods)
-@settings(deadline=None)
-def test_equal_levels_change_nothing(p_values: list[float], level: float, method: Correction) -> None:
-    p = np.array(p_values)
-    levelled = adjust_p_values(p, method, levels=np.full(len(p), level))
-    assert levelled == pytest.approx(adjust_p_values(p, method), rel=1e-9)
-
-
-@given(p_values=p_lists, method=methods | st.just("none"))
-@settings(deadline=None)
-def test_an_adjusted_p_value_is_never_above_one_nor_under_its_own(p_values: list[float], method: Correction) -> None:
-    p = np.array(p_values)
-    adjusted = adjust_p_values(p, method)
-    assert (adjusted <= 1.0).all()
-    assert (adjusted >= p * (1.0 - 1e-12)).all()
-
-
 def test_without_a_correction_every_check_keeps_its_own_p_and_level() -> None:
     p = np.array([0.01, 0.04, 0.9])
     assert adjust_p_values(p, "none").tolist() == p.tolist()
     assert level_shares(p, "none").tolist() == [1.0, 1.0, 1.0]
 
 
-@pytest.mark.parametrize("method", ["none", *STATSMODELS])
-def test_one_check_alone_needs_no_correction(method: Correction) -> None:
+@each("method", ["none", *STATSMODELS])
+def test_one_check_alone_needs_no_correction_and_none_has_no_p_value(method: Correction) -> None:
     assert adjust_p_values(np.array([0.04]), method).tolist() == [0.04]
     assert level_shares(np.array([0.8]), method).tolist() == [1.0]
-
-
-@pytest.mark.parametrize("method", ["none", *STATSMODELS])
-def test_no_checks_have_no_p_values(method: Correction) -> None:
-    assert adjust_p_values(np.array([]), method).tolist() == []
-    assert level_shares(np.array([]), method).tolist() == []
-
-
-def test_the_order_of_the_checks_changes_nothing() -> None:
-    p = np.array([0.04, 0.001, 0.03, 0.2])
-    order = np.array([2, 0, 3, 1])
-    for method in STATSMODELS:
-        assert adjust_p_values(p[order], method).tolist() == adjust_p_values(p, method)[order].tolist()
-        assert level_shares(p[order] / 0.05, method).tolist() == level_shares(p / 0.05, method)[order].tolist()
+    assert adjust_p_values(np.array([]), method).tolist() == level_shares(np.array([]), method).tolist() == []

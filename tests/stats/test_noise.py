@@ -6,7 +6,7 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import beta, binomtest, chi2, kurtosis, norm, t
 from statsmodels.formula.api import ols
@@ -21,6 +21,7 @@ from accgate.stats.noise import (
     estimate_sigma,
     variance_parts,
 )
+from tests.cases import each
 
 confidences = st.sampled_from([0.5, 0.8, 0.9, 0.95, 0.999])
 
@@ -30,7 +31,6 @@ def binary(right: int, n: int) -> np.ndarray:
 
 
 @given(n=st.integers(1, 5000), data=st.data(), confidence=confidences)
-@settings(deadline=None)
 def test_the_interval_of_a_share_is_scipys(n: int, data: st.DataObject, confidence: float) -> None:
     count = data.draw(st.integers(0, n))
     oracle = binomtest(count, n).proportion_ci(confidence)
@@ -65,7 +65,6 @@ def test_the_interval_of_sigma_covers_for_scores_like_rouge() -> None:
 
 
 @given(n=st.integers(2, 400), data=st.data(), confidence=confidences)
-@settings(deadline=None)
 def test_sigma_of_right_and_wrong_spans_every_share_that_is_not_excluded(n, data, confidence) -> None:
     right = data.draw(st.integers(0, n))
     sigma = estimate_sigma(binary(right, n), confidence=confidence)
@@ -74,22 +73,15 @@ def test_sigma_of_right_and_wrong_spans_every_share_that_is_not_excluded(n, data
     sigmas = 100.0 * np.sqrt(shares * (1.0 - shares))
     assert (sigma.low, sigma.high) == pytest.approx((sigmas.min(), sigmas.max()), abs=1e-6)
     assert sigma.value == pytest.approx(binary(right, n).std())
-    assert sigma.value is not None
     assert sigma.low - 1e-9 <= sigma.value <= sigma.high + 1e-9
 
 
-def test_all_right_and_all_wrong_have_no_spread_but_may_have_had_one() -> None:
-    right, wrong = estimate_sigma(binary(100, 100)), estimate_sigma(binary(0, 100))
-    assert (right.value, right.low, right.high) == pytest.approx((wrong.value, wrong.low, wrong.high))
-    share = 1.0 - 0.025**0.01
-    assert (wrong.value, wrong.low, wrong.high) == pytest.approx((0.0, 0.0, 100.0 * math.sqrt(share * (1.0 - share))))
-    assert (right.reasons, wrong.reasons) == (("every score is 100",), ("every score is 0",))
-
-
-def test_equal_scores_in_between_give_no_upper_limit() -> None:
+def test_equal_scores_say_so_and_in_between_give_no_upper_limit() -> None:
+    for value in (0, 100):
+        assert estimate_sigma(np.full(100, float(value))).reasons == (f"every score is {value}",)
     sigma = estimate_sigma(np.full(50, 33.3))
     assert (sigma.value, sigma.low, sigma.high) == (0.0, 0.0, None)
-    assert sigma.reasons == ("every score is 33.3: sigma may be larger",)
+    assert "every score is 33.3" in sigma.reasons[0]
 
 
 def test_one_score_has_no_sigma_and_none_at_all_neither() -> None:
@@ -100,19 +92,12 @@ def test_one_score_has_no_sigma_and_none_at_all_neither() -> None:
     assert one_right.reasons == ("one score has no standard deviation",)
 
 
-@pytest.mark.parametrize("scores", [[10.0, 30.0], [10.0, 30.0, 35.0], [10.0, 30.0, 35.0, 90.0]])
+@each("scores", [[10.0, 30.0], [10.0, 30.0, 35.0, 90.0]])
 def test_few_scores_have_the_limits_of_normal_ones_and_say_so(scores: list[float]) -> None:
     sigma, n = estimate_sigma(np.array(scores), confidence=0.9), len(scores)
     limits = np.std(scores, ddof=1) * np.sqrt((n - 1) / chi2.isf([0.05, 0.95], n - 1))
     assert (sigma.low, sigma.high) == pytest.approx(tuple(limits))
-    assert sigma.reasons == (f"{n} scores are few: the limits assume a normal distribution",)
-
-
-def test_an_extreme_confidence_on_few_scores_is_still_answered() -> None:
-    sigma = estimate_sigma(np.array([1.0, 2.0, 3.0, 4.0, 9.0]), confidence=1.0 - 1e-6)
-    assert sigma.low is not None
-    assert sigma.high is not None
-    assert 0.0 < sigma.low < 3.0 < sigma.high < math.inf
+    assert f"{n} scores are few" in sigma.reasons[0]
 
 
 def test_discordance_counts_the_samples_that_changed() -> None:
@@ -122,51 +107,32 @@ def test_discordance_counts_the_samples_that_changed() -> None:
     assert (discordance.value, discordance.low, discordance.high) == pytest.approx((0.5, oracle.low, oracle.high))
 
 
-def test_runs_without_samples_have_no_discordance() -> None:
-    assert estimate_discordance(np.array([]), np.array([])).reasons == ("there are no scores",)
-
-
-values = st.tuples(st.integers(1, 6), st.integers(2, 5)).flatmap(
-    lambda shape: st.lists(
-        st.lists(st.sampled_from([0.0, 25.0, 100.0]), min_size=shape[1], max_size=shape[1]),
-        min_size=shape[0],
-        max_size=shape[0],
-    )
-)
-
-
-@given(values=values)
-@settings(deadline=None)
-def test_discordance_of_repeats_is_the_mean_over_every_pair_of_repeats(values: list[list[float]]) -> None:
-    array = np.array(values)
+@given(st.integers(1, 6), st.integers(2, 5), st.integers(0, 999))
+def test_discordance_of_repeats_is_the_mean_over_every_pair_of_repeats(n: int, repeats: int, seed: int) -> None:
+    array = np.random.default_rng(seed).choice([0.0, 25.0, 100.0], (n, repeats))
     pairs = itertools.combinations(range(array.shape[1]), 2)
-    each = [estimate_discordance(array[:, i], array[:, j]).value for i, j in pairs]
+    shares = [estimate_discordance(array[:, i], array[:, j]).value for i, j in pairs]
     estimate = discordance_of_repeats(array)
-    assert estimate.value == pytest.approx(np.mean(each))
-    assert estimate.value is not None
+    assert estimate.value == pytest.approx(np.mean(shares))
     assert 0.0 <= estimate.low <= estimate.value + 1e-12
     assert estimate.value - 1e-12 <= estimate.high <= 1.0
 
 
 @given(flips=st.lists(st.booleans(), min_size=1, max_size=60), confidence=confidences)
-@settings(deadline=None)
 def test_two_repeats_are_two_runs(flips: list[bool], confidence: float) -> None:
     a = np.zeros(len(flips))
     b = np.where(flips, 100.0, 0.0)
     both = discordance_of_repeats(np.column_stack([a, b]), confidence=confidence)
-    assert (both.value, both.low, both.high) == pytest.approx(
-        [getattr(estimate_discordance(a, b, confidence=confidence), name) for name in ("value", "low", "high")]
-    )
+    two = estimate_discordance(a, b, confidence=confidence)
+    assert (both.value, both.low, both.high) == pytest.approx((two.value, two.low, two.high))
 
 
 def test_the_interval_of_the_discordance_covers_and_narrows_with_more_repeats() -> None:
     rng, truth = np.random.default_rng(3), 2.0 * 0.5 * 1.0 / (1.5 * 2.5)  # E[2 p (1 - p)] of beta(0.5, 1)
     widths = {}
     for k in (2, 8):
-        estimates = []
-        for _ in range(400):
-            p = rng.beta(0.5, 1.0, size=(150, 1))
-            estimates.append(discordance_of_repeats(100.0 * (rng.random((150, k)) < p), confidence=0.9))
+        draws = (rng.random((150, k)) < rng.beta(0.5, 1.0, size=(150, 1)) for _ in range(400))
+        estimates = [discordance_of_repeats(100.0 * right, confidence=0.9) for right in draws]
         covered = np.mean([e.low <= truth <= e.high for e in estimates])
         assert 0.86 <= covered <= 0.96
         widths[k] = np.mean([e.high - e.low for e in estimates])
@@ -180,18 +146,14 @@ def test_repeats_that_never_differ_have_the_bound_of_an_event_never_seen(shape: 
     assert (estimate.value, estimate.low, estimate.high) == pytest.approx((0.0, 0.0, oracle.high))
 
 
-def test_repeats_that_always_differ_are_all_discordant() -> None:
-    estimate = discordance_of_repeats(np.array([[0.0, 50.0, 100.0], [1.0, 2.0, 3.0]]))
-    assert (estimate.value, estimate.high) == (1.0, 1.0)
-
-
 def test_one_repeat_shows_no_discordance_and_says_why() -> None:
     reason = ("one repeat cannot show how answers change",)
     assert discordance_of_repeats(np.zeros((5, 1))) == Estimate(None, None, None, reason)
+    assert estimate_discordance(np.array([]), np.array([])).reasons == ("there are no scores",)
     assert discordance_of_repeats(np.zeros((0, 3))).reasons == ("there are no scores",)
 
 
-@pytest.mark.parametrize(("n", "k"), [(5, 2), (7, 3), (40, 4)])
+@each(("n", "k"), [(5, 2), (40, 4)])
 def test_the_parts_are_those_of_statsmodels_analysis_of_variance(n: int, k: int) -> None:
     rng = np.random.default_rng(n)
     scores = 50.0 + 20.0 * rng.normal(size=(n, 1)) + 5.0 * rng.normal(size=(n, k))
@@ -221,7 +183,7 @@ def test_no_more_between_questions_than_within_is_taken_as_none() -> None:
     assert (parts.between, parts.within, parts.error_limit) == (0.0, 5000.0, 0.0)
     assert parts.error_now == pytest.approx(math.sqrt(5000.0 / 6.0))
     assert parts.error_2x == pytest.approx(math.sqrt(5000.0 / 12.0))
-    assert parts.reasons == ("the questions differ no more than repeated answers do",)
+    assert "differ no more than" in parts.reasons[0]
 
 
 def test_answers_that_never_change_leave_nothing_for_repeats_to_buy() -> None:
@@ -235,8 +197,7 @@ def test_one_repeat_does_not_tell_the_parts_apart() -> None:
     parts = variance_parts(np.array([[0.0], [100.0], [100.0]]))
     assert (parts.between, parts.within, parts.error_2x, parts.error_4x, parts.error_limit) == (None,) * 5
     assert parts.error_now == pytest.approx(np.std([0.0, 100.0, 100.0], ddof=1) / math.sqrt(3))
-    (reason,) = parts.reasons
-    assert reason == "one repeat cannot separate the variance between questions from that of repeated answers"
+    assert "one repeat cannot separate" in parts.reasons[0]
 
 
 @pytest.mark.parametrize(("shape", "within"), [((1, 1), None), ((1, 4), 0.0), ((0, 3), None), ((3, 0), None)])
@@ -244,9 +205,7 @@ def test_fewer_than_two_questions_have_no_standard_error(shape: tuple[int, int],
     parts = variance_parts(np.zeros(shape))
     assert (parts.between, parts.within) == (None, within)
     assert (parts.error_now, parts.error_2x, parts.error_4x, parts.error_limit) == (None,) * 4
-    assert parts.reasons == (
-        "one question has no variance between questions" if shape[0] == 1 else "there are no scores",
-    )
+    assert ("one question" if shape[0] == 1 else "there are no scores") in parts.reasons[0]
 
 
 def test_limits_of_the_discordance_of_few_samples_are_korn_and_graubards() -> None:

@@ -79,18 +79,14 @@ def test_between_the_solved_runs_the_bounds_are_between_theirs() -> None:
     ("q", "theta", "told", "alpha", "beta"),
     [
         (0.065, 2.6, 0.065, 0.03, 0.15),
-        (0.065, 2.6, 0.05, 0.03, 0.15),
         (0.15, 2.6, 0.065, 0.03, 0.15),
         (0.045, 2.6, 0.065, 0.03, 0.15),
-        (0.04, 3.0, 0.04, 0.05, 0.2),
         (0.22, 8.0, 0.22, 0.01, 0.3),
     ],
 )
-def test_after_a_drop_of_theta_at_most_beta_pass_by_exact_sums_whatever_was_told(
-    q: float, theta: float, told: float, alpha: float, beta: float
-) -> None:
-    cell = Cell(q, theta, told, alpha, beta)
-    healthy, dropped = measured(cell, 60)
+@pytest.mark.slow
+def test_after_a_drop_of_theta_at_most_beta_pass_by_exact_sums_whatever_was_told(q, theta, told, alpha, beta) -> None:
+    healthy, dropped = measured(Cell(q, theta, told, alpha, beta), 60)
     passed, error = mean_of([end.passed + end.ended for end in dropped])
     assert passed <= beta + 3.0 * error
     assert max(end.failed for end in healthy) <= alpha * (1.0 + 1e-9)

@@ -10,7 +10,8 @@ from scipy.stats import binom, binomtest
 from accgate.stats.answers import repeats_of
 from accgate.stats.pooled import Series, pooled_test
 from accgate.stats.repeats import repeats_exact
-from tests.stats.sequences import drawn
+from tests.cases import each
+from tests.stats.sequences import RATES, drawn, slack
 
 
 def stopped(signs: tuple[int, ...], stop: int) -> tuple[int, ...]:
@@ -48,9 +49,7 @@ def test_at_a_fixed_n_whole_clusters_flip_their_sign() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("stops", "fixed"), [((2, 3), 0), ((2, 3), 3), ((1, 4), 2), ((2, 3, 2), 0)], ids=["two", "mixed", "uneven", "three"]
-)
+@each(("stops", "fixed"), [((2, 3), 0), ((2, 3), 3), ((1, 4), 2), ((2, 3, 2), 0)])
 def test_over_all_patterns_of_signs_a_p_value_is_as_rare_as_it_says(stops: tuple[int, ...], fixed: int) -> None:
     changes, n_max = 3 if len(stops) > 2 else 4 if fixed > 2 else 5, 20
     chances: dict[tuple[tuple[int, ...], ...], float] = defaultdict(float)
@@ -92,7 +91,7 @@ def test_a_check_that_stops_early_shifts_no_type_i_error() -> None:
             ends = np.flatnonzero(np.cumsum(change) >= 300.0)  # as futility does: what looks healthy ends soon
             checks.append(single(change[: int(ends[0]) + 1] if len(ends) else change, n_max=200, stops=True))
         rejected += pooled_test(checks, alpha=0.1).rejects
-    assert rejected / runs <= 0.1 + 3.0 * (0.1 * 0.9 / runs) ** 0.5  # standard error 0.019
+    assert rejected / runs <= 0.1 + slack(0.1, runs)
 
 
 def test_it_sees_one_point_in_each_of_twenty_checks_that_holm_does_not_see() -> None:
@@ -100,15 +99,11 @@ def test_it_sees_one_point_in_each_of_twenty_checks_that_holm_does_not_see() -> 
     runs, pooled, holm = 100, 0, 0
     for _ in range(runs):
         checks = [drawn(rng, 400, 0.05, 1.0) for _ in range(20)]
-        lost, changed = (np.array([count(each) for each in checks]) for count in (_lost, np.count_nonzero))
+        lost, changed = np.sum(np.array(checks) < 0.0, axis=1), np.count_nonzero(checks, axis=1)
         holm += bool(binom.sf(lost - 1, changed, 0.5).min() <= 0.05 / 20)
         pooled += pooled_test([single(each) for each in checks], alpha=0.01).rejects
-    assert pooled / runs >= 0.95 - 3.0 * (0.95 * 0.05 / runs) ** 0.5
-    assert holm / runs <= 0.28 + 3.0 * (0.28 * 0.72 / runs) ** 0.5
-
-
-def _lost(change: np.ndarray) -> int:
-    return int((change < 0.0).sum())
+    assert pooled / runs >= 0.95 - slack(0.95, runs)
+    assert holm / runs <= 0.28 + slack(0.28, runs)
 
 
 def test_where_no_outcome_could_reject_it_says_so() -> None:
@@ -134,26 +129,19 @@ def test_answers_of_several_runs_are_drawn_of_all_answers_to_their_sample_or_who
     exact = max(np.mean([sum(way) <= seen + 1e-9 for way in product(*ways)]) for ways in (draws, signs))
     assert pooled_test(series, alpha=0.05).p_value == pytest.approx(float(exact))
     one = repeats_of(*(100.0 * rng.integers(0, 2, (40, k)) for k in (4, 2)))
-    assert pooled_test([Series(one)], alpha=0.05).p_value == pytest.approx(
-        repeats_exact(one, alpha=0.05, beta=0.2).p_value
-    )
+    assert pooled_test([Series(one)], alpha=0.05).p_value == pytest.approx(repeats_exact(one, **RATES).p_value)
 
 
 @pytest.mark.slow
 def test_checks_of_several_runs_that_stop_at_will_hold_every_level() -> None:
     """Every draw of two checks, of which one ends where it looks healthy, and of one at a fixed n."""
-    before = np.array([[1, 1, 0], [1, 1, 1], [0, 1, 1], [1, 1, 1]])
     rights = np.array([3, 3, 2, 3])  # in all four answers to each sample
-    chances = {right: {now: (1.0 - right / 4.0, right / 4.0)[now] for now in (0, 1)} for right in (2, 3)}
     p_values, masses = [], []
     for nows in product((0, 1), repeat=8):
         mass, checks = 1.0, []
         for half in (np.array(nows[:4]), np.array(nows[4:])):
-            mass *= float(
-                np.prod([chances[right][now] for right, now in zip(rights.tolist(), half.tolist(), strict=True)])
-            )
+            mass *= float(np.prod(np.where(half == 1, rights, 4 - rights) / 4.0))
             rows = np.array([[1] * (t - now) + [0] * (3 - t + now) for t, now in zip(rights, half, strict=True)])
-            assert rows.shape == before.shape
             ends = np.flatnonzero(half)  # it ends with the first right answer
             last = int(ends[0]) + 1 if len(ends) else 4
             checks.append(Series(repeats_of(100.0 * rows[:last], 100.0 * half[:last, None], n_max=4), stops=True))
@@ -168,7 +156,7 @@ def test_checks_of_several_runs_that_stop_at_will_hold_every_level() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("stops", [False, True])
+@each("stops", [False, True])
 def test_harmless_flips_beside_equal_runs_reject_no_oftener_than_alpha(stops: bool) -> None:
     """With four equal runs of the reference, exchanged answer by answer, 12% were rejected at alpha 1%."""
     rng, runs, alpha, rejected = np.random.default_rng(6), 200, 0.05, 0
@@ -181,4 +169,4 @@ def test_harmless_flips_beside_equal_runs_reject_no_oftener_than_alpha(stops: bo
             ends = np.flatnonzero(np.cumsum(answers.totals) >= 300.0)
             checks.append(Series(answers.first(int(ends[0]) + 1) if stops and len(ends) else answers, stops))
         rejected += pooled_test(checks, alpha=alpha).rejects
-    assert rejected <= alpha * runs + 3.0 * (alpha * (1.0 - alpha) * runs) ** 0.5
+    assert rejected / runs <= alpha + slack(alpha, runs)

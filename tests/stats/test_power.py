@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.special import ndtr
 from scipy.stats import binom, norm
@@ -40,56 +40,31 @@ def test_the_sum_of_quantiles_is_that_of_the_normal_distribution(alpha: float, b
     assert quantile_sum(alpha, beta) == pytest.approx(norm.isf(alpha) + norm.isf(beta), rel=1e-12)
 
 
-@pytest.mark.parametrize(
-    ("sigma", "n", "alpha", "theta"),
-    [(50.0, 1319, 0.05, 4.8411), (50.0, 4096, 0.05, 2.7472), (11.06, 512, 0.002, 2.5713)],
-)
-def test_the_effect_of_two_equal_samples_is_the_one_tensorrt_llm_publishes(
-    sigma: float, n: int, alpha: float, theta: float
-) -> None:
-    assert detectable_effect(sigma, n / 2, alpha=alpha, beta=0.2) == pytest.approx(theta, abs=5e-5)
-
-
 @given(sd=st.floats(0.1, 100.0), n=st.integers(1, 10**5), alpha=alphas, beta=betas)
-@settings(deadline=None)
 def test_a_drop_of_the_detectable_effect_is_seen_with_the_promised_power(sd, n, alpha, beta) -> None:
     effect = detectable_effect(sd, n, alpha=alpha, beta=beta)
     assert z_power(effect / sd, n, alpha, ratio=0) == pytest.approx(1.0 - beta, abs=1e-9)
 
 
-def test_no_flips_on_gsm8k_show_a_drop_of_half_a_point_only() -> None:
-    assert paired_binary_effect(0.0, 1319, alpha=0.05, beta=0.2) == pytest.approx(0.469, abs=5e-4)
-
-
 @given(q=st.floats(0.0, 1.0), n=st.integers(1, 10**5), alpha=alphas, beta=betas)
-@settings(deadline=None)
 def test_the_paired_effect_solves_its_defining_equation(q, n, alpha, beta) -> None:
     theta = paired_binary_effect(q, n, alpha=alpha, beta=beta)
     k = norm.isf(alpha) + norm.isf(beta)
     assert theta == pytest.approx(k * 100.0 * math.sqrt(max(q, theta / 100.0) / n), rel=1e-9)
 
 
-def test_two_samples_of_sigma_50_need_the_published_7729() -> None:
-    assert two_sample_n(2.0, sigma=50.0, alpha=0.05, beta=0.2) == 7729
-
-
 @each(("alpha", "beta"), ERROR_RATES)
 @each(("theta", "sigma"), [(2.0, 50.0), (5.0, 11.06), (0.7, 35.0)])
 def test_the_sample_sizes_are_the_least_that_reach_the_power(alpha, beta, theta, sigma) -> None:
     effect = theta / sigma
-    two, one = (
-        two_sample_n(theta, sigma=sigma, alpha=alpha, beta=beta),
-        one_sample_n(theta, sd=sigma, alpha=alpha, beta=beta),
-    )
-    assert two is not None
-    for n, ratio in ((two, 1.0), (one, 0.0)):
+    two = two_sample_n(theta, sigma=sigma, alpha=alpha, beta=beta)
+    for n, ratio in ((two, 1.0), (one_sample_n(theta, sd=sigma, alpha=alpha, beta=beta), 0.0)):
         assert z_power(effect, n, alpha, ratio) >= 1.0 - beta > z_power(effect, n - 1, alpha, ratio)
 
 
 @pytest.mark.parametrize("reference_n", [4000, 7729, 100_000])
 def test_with_a_fixed_reference_the_candidate_s_size_is_the_least_that_reaches_the_power(reference_n: int) -> None:
     n = two_sample_n(2.0, sigma=50.0, alpha=0.05, beta=0.2, reference_n=reference_n)
-    assert n is not None
     assert z_power(0.04, n, 0.05, reference_n / n) >= 0.8 > z_power(0.04, n - 1, 0.05, reference_n / (n - 1))
 
 
@@ -110,17 +85,10 @@ def test_a_sample_size_under_the_limit_is_still_given() -> None:
 
 
 @given(root=st.integers(1, 3000), scale=st.floats(0.01, 100.0))
-@settings(deadline=None)
 def test_a_whole_sample_size_is_not_raised_by_rounding(root: int, scale: float) -> None:
     theta = quantile_sum(0.05, 0.2) * scale / root
     assert one_sample_n(theta, sd=scale, alpha=0.05, beta=0.2) == root**2
     assert two_sample_n(theta, sigma=scale, alpha=0.05, beta=0.2) == 2 * root**2
-
-
-def test_at_least_one_sample_is_needed_even_without_spread() -> None:
-    assert one_sample_n(2.0, sd=0.0, alpha=0.05, beta=0.2) == 1
-    assert two_sample_n(2.0, sigma=0.0, alpha=0.05, beta=0.2) == 1
-    assert two_sample_n(2.0, sigma=0.0, alpha=0.05, beta=0.2, reference_n=10) == 1
 
 
 def least_losses(m: int, alpha: float) -> int:
@@ -134,7 +102,6 @@ def test_the_critical_count_of_losses_is_the_least_that_binomial_tails_allow(alp
 
 
 @given(m=st.integers(1, 10**6), alpha=alphas)
-@settings(deadline=None)
 def test_the_critical_count_holds_alpha_and_one_less_would_not(m: int, alpha: float) -> None:
     critical = int(mcnemar_critical(m, alpha))
     assert binom.sf(critical - 1, m, 0.5) <= alpha * (1.0 + 1e-9)  # a tie is decided by the last bit
@@ -148,32 +115,15 @@ def enumerated_power(n: int, theta: float, q: float, alpha: float) -> float:
     return float(np.sum(binom.pmf(m, n, q) * binom.sf(critical - 1, m, 0.5 * (1.0 + theta / 100.0 / q))))
 
 
-@each("n", [1, 7, 40])
-@each(("theta", "q"), [(2.0, 0.1), (30.0, 0.3), (10.0, 0.9), (5.0, 1.0), (100.0, 1.0)])
+SMALL = [(n, *drop) for n in (1, 7, 40) for drop in ((2.0, 0.1), (30.0, 0.3), (10.0, 0.9), (5.0, 1.0), (100.0, 1.0))]
+
+
+@each(("n", "theta", "q"), [*SMALL, (200, 5.0, 0.0), (200, 5.0, 0.02), (1628, 2.0, 0.1), (4096, 2.0, 0.5)])
 @each("alpha", [0.05, 0.2])
 def test_the_power_is_that_of_full_enumeration(n: int, theta: float, q: float, alpha: float) -> None:
-    assert mcnemar_power(n, theta, discordance=q, alpha=alpha) == pytest.approx(
-        enumerated_power(n, theta, q, alpha), abs=1e-10
-    )
-
-
-@pytest.mark.parametrize(("n", "q"), [(1319, 0.05), (1628, 0.1), (4096, 0.5)])
-def test_the_power_at_the_size_of_real_datasets_is_that_of_full_enumeration(n: int, q: float) -> None:
-    assert mcnemar_power(n, 2.0, discordance=q, alpha=0.05) == pytest.approx(
-        enumerated_power(n, 2.0, q, 0.05), abs=1e-9
-    )
-
-
-@pytest.mark.parametrize("discordance", [0.0, 0.02])
-def test_the_discordance_is_raised_to_what_the_drop_needs(discordance: float) -> None:
-    assert mcnemar_power(200, 5.0, discordance=discordance, alpha=0.05) == pytest.approx(
-        enumerated_power(200, 5.0, 0.05, 0.05), abs=1e-10
-    )
-
-
-@pytest.mark.parametrize(("q", "published"), [(0.05, 832), (0.1, 1628), (0.2, 3184)])
-def test_the_exact_test_needs_about_the_designs_number_of_pairs(q: float, published: int) -> None:
-    assert mcnemar_n(2.0, discordance=q, alpha=0.05, beta=0.2) == pytest.approx(published, rel=0.002)
+    """A discordance under the drop is raised to it."""
+    expected = enumerated_power(n, theta, max(q, theta / 100.0), alpha)
+    assert mcnemar_power(n, theta, discordance=q, alpha=alpha) == pytest.approx(expected, abs=1e-9)
 
 
 @each(("alpha", "beta"), ERROR_RATES)

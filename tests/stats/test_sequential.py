@@ -12,19 +12,21 @@ from hypothesis import strategies as st
 from scipy.stats import binom, norm
 
 from accgate.stats.betting import e_process_test
+from accgate.stats.graded import graded_test
 from accgate.stats.group_sequential import group_sequential_test
 from accgate.stats.gsprt import gsprt_test
 from accgate.stats.sequential import SequentialResult, units_of, visible_effect
 from tests.cases import each
-from tests.stats.sequences import assert_agrees, assert_same, drawn, sequences
+from tests.stats.sequences import RATES, assert_agrees, assert_limits_hold, assert_same, drawn, sequences
 
-RATES: dict[str, Any] = {"theta": 2.0, "alpha": 0.05, "beta": 0.2}
 TESTS: dict[str, Callable[..., SequentialResult]] = {
-    "gsprt": partial(gsprt_test, **RATES),
-    "group-sequential": partial(group_sequential_test, **RATES),
-    "e-process": partial(e_process_test, bound=100.0, **RATES),
+    "gsprt": partial(gsprt_test, theta=2.0, **RATES),
+    "group-sequential": partial(group_sequential_test, theta=2.0, **RATES),
+    "e-process": partial(e_process_test, bound=100.0, theta=2.0, **RATES),
+    "graded": partial(graded_test, theta=2.0, **RATES),
 }
 by_test = pytest.mark.parametrize("name", TESTS)
+thetas, alphas = st.floats(0.5, 60.0), st.sampled_from([0.01, 0.05, 0.2, 0.4])
 
 
 @given(found=sequences(), extra=st.integers(0, 50))
@@ -41,13 +43,54 @@ def test_units_are_samples_or_whole_clusters_in_order_of_appearance(found, extra
     assert units.exact == (codes is None and set(values.tolist()) <= {-100.0, 0.0, 100.0})
 
 
-def test_a_cluster_that_lost_what_it_gained_did_not_change() -> None:
-    assert units_of(np.array([-100.0, 100.0, 0.0]), np.array([1, 1, 2])).events.tolist() == []
-
-
 def test_a_cluster_whose_changes_cancel_but_for_rounding_did_not_change() -> None:
+    assert units_of(np.array([-100.0, 100.0, 0.0]), np.array([1, 1, 2])).events.tolist() == []
     units = units_of(np.array([10.0, 0.1, 0.2, 5.0, -0.3]), np.array([4, 1, 1, 9, 1]))
     assert units.events.tolist() == [0, 2]
+
+
+def run_of(name: str, data: st.DataObject) -> tuple[np.ndarray, np.ndarray | None, dict[str, Any]]:
+    """(differences, clusters or None) that a test takes, whole clusters in a row, and what else it is told."""
+    values, codes = data.draw(sequences(exact=name == "gsprt"))
+    told = {"gsprt": {"discordance": data.draw(st.none() | st.floats(0.0, 1.0))}, "group-sequential": {"looks": 5}}
+    return values, None if codes is None else np.sort(codes), told.get(name, {})
+
+
+@by_test
+@given(theta=thetas, alpha=alphas, data=st.data())
+def test_decision_threshold_p_and_limits_agree(name: str, theta: float, alpha: float, data: st.DataObject) -> None:
+    values, codes, told = run_of(name, data)
+    found = TESTS[name](units_of(values, codes, binary=name != "graded"), **told | {"theta": theta, "alpha": alpha})
+    assert_agrees(found, alpha)
+    assert not found.open
+    assert 1 <= found.n <= found.n_max == len(values)
+    assert found.difference == pytest.approx(values[: found.n].mean(), abs=1e-9)
+    if name != "graded":
+        assert found.theta is None or found.theta >= theta
+
+
+@pytest.mark.parametrize("name", ["gsprt", "group-sequential", "e-process"])
+@given(theta=thetas, alpha=alphas, data=st.data())
+def test_the_answer_for_a_beginning_is_that_for_the_whole_run(name: str, theta: float, alpha: float, data) -> None:
+    values, codes, told = run_of(name, data)
+    rates = told | {"theta": theta, "alpha": alpha}
+    whole = TESTS[name](units_of(values, codes), **rates)
+    ends = np.arange(1, len(values)) if codes is None else np.flatnonzero(np.diff(codes)) + 1
+    k = data.draw(st.sampled_from([*ends.tolist(), len(values)]))
+    beginning = TESTS[name](units_of(values[:k], None if codes is None else codes[:k], n_max=len(values)), **rates)
+    if beginning.open:
+        assert k < whole.n or (name == "gsprt" and k == whole.n)  # it is asked once more where it stops
+    else:
+        assert_same(beginning, whole)
+
+
+@each("name", ["group-sequential", "e-process"])
+@each("values", [[0.0], [-100.0], [100.0], [5.0], [0.0, -3.0], [-100.0, 100.0], [-7.5] * 30])
+def test_tiny_and_constant_runs_have_a_defined_answer(name: str, values: list[float]) -> None:
+    found = TESTS[name](units_of(np.array(values)))
+    assert_agrees(found, 0.05)
+    assert (found.sigma is None) == (len(values) == 1)
+    assert (found.theta is None) == (len(values) < 3)  # of so few no drop would be detected
 
 
 @by_test
@@ -60,29 +103,6 @@ def test_the_first_sample_of_a_long_run_is_open(name: str) -> None:
 def test_the_gsprt_refuses_what_its_likelihood_is_not_of(values: list[float], codes: list[int] | None) -> None:
     with pytest.raises(ValueError, match="that of 0/100 scores, one a unit"):
         TESTS["gsprt"](units_of(np.array(values), None if codes is None else np.array(codes)))
-
-
-def clustered(seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """Clusters of 1 to 6 samples that change together, whole clusters in a row."""
-    rng = np.random.default_rng(seed)
-    sizes = rng.integers(1, 7, 250)
-    signs = rng.choice([-1.0, 0.0, 1.0], 250, p=[(0.2 + 0.1 * (seed % 2)), 0.6, 0.2 - 0.1 * (seed % 2)])
-    return np.repeat(100.0 * signs, sizes), np.repeat(np.arange(250), sizes)
-
-
-@each("name", ["group-sequential", "e-process"])
-@each("seed", range(6))
-def test_with_clusters_the_beginning_of_a_run_is_open_up_to_where_the_whole_run_stops(name: str, seed: int) -> None:
-    values, codes = clustered(seed)
-    whole = TESTS[name](units_of(values, codes))
-    assert whole.n in {0, *(np.flatnonzero(np.diff(codes)) + 1), len(values)}
-    for k in [*(np.flatnonzero(np.diff(codes)) + 1)[5::25].tolist(), whole.n]:
-        units = units_of(values[:k], codes[:k], n_max=len(values))
-        if TESTS[name](units, figures=False).open:
-            assert k <= whole.n
-        else:
-            assert k >= whole.n
-            assert_same(TESTS[name](units), whole)
 
 
 @each("share", [0.6, 0.8, 0.9, 0.97])
@@ -109,7 +129,6 @@ def test_figures_are_of_the_samples_used(name: str) -> None:
     assert found.difference == pytest.approx(used.mean())
     assert found.sigma == pytest.approx(np.std(used, ddof=1))
     lost, gained = int(np.sum(used < 0)), int(np.sum(used > 0))
-    assert found.threshold is not None
     critical = (found.threshold * found.n / -100.0 + lost + gained + 1) / 2.0  # gamma stands between two counts
     assert critical == pytest.approx(round(critical))
     assert lost >= round(critical) > lost - 3
@@ -121,20 +140,22 @@ def test_rounding_and_skewness_never_part_the_threshold_from_the_decision(seed: 
     normal = np.random.default_rng(seed).normal(-1.9, 10.0, 80)
     skewed = np.random.default_rng(seed).exponential(10.0, 80) - 12.2
     for values in (normal, skewed):
-        assert_agrees(group_sequential_test(units_of(values), theta=3.0, alpha=0.05, beta=0.2), 0.05)
+        assert_agrees(group_sequential_test(units_of(values), theta=3.0, **RATES), 0.05)
 
 
 def test_other_scores_are_no_regression_before_100_of_them_changed() -> None:
     """Every fourth of 2,000 falls by about 30 points, which 20 changes show beyond doubt."""
     values = np.zeros(2000)
     values[::4] = -30.0 - np.random.default_rng(2).random(500)
-    found = group_sequential_test(units_of(values), theta=0.5, alpha=0.05, beta=0.2)
+    found = group_sequential_test(units_of(values), theta=0.5, **RATES)
     assert found.stop == "regression"
     assert 100 <= np.count_nonzero(values[: found.n]) <= 108
 
 
 def test_sigma_of_clusters_is_that_of_the_mean_s_robust_error() -> None:
-    values, codes = clustered(0)
+    rng = np.random.default_rng(0)
+    codes = np.repeat(np.arange(250), rng.integers(1, 7, 250))
+    values = 100.0 * rng.choice([-1.0, 0.0, 1.0], 250, p=[0.2, 0.6, 0.2])[codes]
     found = TESTS["group-sequential"](units_of(values, codes))
     used, own = values[: found.n], codes[: found.n]
     residuals = np.bincount(own, weights=used - used.mean())
@@ -145,12 +166,11 @@ def test_sigma_of_clusters_is_that_of_the_mean_s_robust_error() -> None:
 
 @pytest.mark.parametrize("cost", [1.0, 1.1, 3.0])
 def test_what_a_run_sees_is_what_the_fixed_test_sees_on_fewer_samples(cost: float) -> None:
-    rates: dict[str, Any] = {"alpha": 0.05, "beta": 0.2, "cost": cost}
+    rates = RATES | {"cost": cost}
     sum_of_quantiles = norm.isf(0.05) + norm.isf(0.2)
     binary = units_of(np.tile([-100.0, 100.0] + [0.0] * 18, 50))
     for n in (1000, 500):
         theta = visible_effect(binary, n - 1, **rates)
-        assert theta is not None
         pairs, m = int(n / cost), np.arange(int(n / cost) + 1)
         least = binom.isf(0.05, m, 0.5) + 1
         power = binom.pmf(m, pairs, 0.1) @ binom.sf(least - 1, m, 0.5 * (1.0 + theta / 10.0))
@@ -162,49 +182,19 @@ def test_what_a_run_sees_is_what_the_fixed_test_sees_on_fewer_samples(cost: floa
     assert visible_effect(pairs, 199, **rates) == pytest.approx(sum_of_quantiles * math.sqrt(cost * 200 * 16**2) / 400)
 
 
-def at_its_end() -> tuple[SequentialResult, float]:
-    """A run of normal scores that nothing stopped, and the standard error of its mean."""
+def test_the_limits_of_other_scores_are_near_those_of_a_normal_mean_where_nothing_stopped_the_run() -> None:
     rng = np.random.default_rng(12)
-    while True:
-        values = rng.normal(-1.2, 10.0, 110)
-        found = TESTS["group-sequential"](units_of(values, loss=math.inf))
-        if found.stop == "end" and found.n == 110:
-            return found, math.sqrt(float(np.mean(values**2)) / 110)
-
-
-def test_the_upper_limit_of_other_scores_is_near_that_of_a_normal_mean_where_nothing_stopped_it() -> None:
-    found, error = at_its_end()
-    assert found.interval is not None
-    assert found.interval.one_sided == pytest.approx(found.difference + 1.645 * error, abs=0.5 * error)
-
-
-def test_the_lower_limit_of_other_scores_is_near_that_of_a_normal_mean_where_nothing_stopped_it() -> None:
-    found, error = at_its_end()
-    assert found.interval is not None
-    assert found.interval.two_sided[0] == pytest.approx(found.difference - 1.645 * error, abs=0.5 * error)
+    runs = (rng.normal(-1.2, 10.0, 110) for _ in range(100))
+    results = ((TESTS["group-sequential"](units_of(values, loss=math.inf)), values) for values in runs)
+    found, values = next((found, values) for found, values in results if (found.stop, found.n) == ("end", 110))
+    error = math.sqrt(float(np.mean(values**2)) / 110)
+    limits = (found.difference - 1.645 * error, found.difference + 1.645 * error)
+    assert found.interval.two_sided == pytest.approx(limits, abs=0.5 * error)
 
 
 @pytest.mark.slow
-def test_limits_of_other_scores_hold_a_large_true_drop() -> None:
-    rng, missed = np.random.default_rng(4), 0
-    for _ in range(60):
-        values = np.where(rng.random(450) < 0.3, rng.normal(-10.0, 20.0, 450), 0.0)
-        found = TESTS["group-sequential"](units_of(values))
-        assert found.interval is not None
-        missed += found.interval.one_sided < -3.0
-    assert missed / 60 <= 0.05 + 3 * math.sqrt(0.05 * 0.95 / 60)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("drop", [0.0, 1.0])
-def test_limits_of_other_scores_hold_the_true_difference_wherever_the_run_stopped(drop: float) -> None:
-    rng, runs = np.random.default_rng(int(drop)), 60
-    limits = []
-    for _ in range(runs):
-        values = np.where(rng.random(500) < 0.5, rng.normal(-2.0 * drop, 14.0, 500), 0.0)
-        found = TESTS["group-sequential"](units_of(values))
-        assert found.interval is not None
-        limits.append(found.interval.two_sided)
-    allowed = 0.05 + 3 * math.sqrt(0.05 * 0.95 / runs)
-    assert np.mean(np.array(limits)[:, 1] < -drop) <= allowed
-    assert np.mean(np.array(limits)[:, 0] > -drop) <= allowed
+@each(("drop", "share", "sd"), [(0.0, 0.5, 14.0), (1.0, 0.5, 14.0), (3.0, 0.3, 20.0)])
+def test_limits_of_other_scores_hold_the_true_difference_wherever_the_run_stopped(drop, share, sd) -> None:
+    rng = np.random.default_rng(int(drop))
+    runs = [np.where(rng.random(500) < share, rng.normal(-drop / share, sd, 500), 0.0) for _ in range(60)]
+    assert_limits_hold([TESTS["group-sequential"](units_of(values)) for values in runs], -drop)

@@ -1,98 +1,71 @@
 """The unconditional test: its size by enumeration, its order, and what it saves."""
 
-from functools import cache
-
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
-from scipy.special import gammaln, xlogy
-from scipy.stats import binom, multinomial
+from scipy.stats import binom
 
 from accgate.stats.mcnemar import mcnemar_n, mcnemar_power, mcnemar_theta, mid_p
 from accgate.stats.paired import mcnemar_exact
 from accgate.stats.unconditional import order_limit, unconditional_exact, unconditional_n, unconditional_theta
-
-
-def outcomes(n: int) -> list[tuple[int, int]]:
-    return [(lost, gained) for lost in range(n + 1) for gained in range(n + 1 - lost)]
-
-
-def size(n: int, rejected: list[tuple[int, int]], lost: float, gained: float) -> float:
-    """Probability of these outcomes: scipy's multinomial one, whose factorials are computed once for all shares."""
-    a, b = np.array(rejected).T
-    same = max(1.0 - lost - gained, 0.0)
-    return float(np.sum(np.exp(ways(n)[a, b] + xlogy(a, lost) + xlogy(b, gained) + xlogy(n - a - b, same))))
-
-
-@cache
-def ways(n: int) -> np.ndarray:
-    """Logarithm of the ways to have so many lost and gained, where they are at most n together."""
-    a, b = np.indices((n + 1, n + 1))
-    return gammaln(n + 1.0) - gammaln(a + 1.0) - gammaln(b + 1.0) - gammaln(np.maximum(n - a - b, 0) + 1.0)
-
-
-def test_the_chances_here_are_scipys_multinomial_ones() -> None:
-    for pair in outcomes(6):
-        exact = multinomial.pmf([*pair, 6 - sum(pair)], 6, [0.3, 0.2, 0.5])
-        assert size(6, [pair], 0.3, 0.2) == pytest.approx(exact, rel=1e-9)
+from tests.cases import each
+from tests.stats.sequences import RATES, assert_says_one_thing, rejects
+from tests.stats.test_difference import chances, outcomes
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("n", "alpha"), [(8, 0.05), (15, 0.1), (24, 0.05), (30, 0.01)])
+@each(("n", "alpha"), [(8, 0.05), (15, 0.1), (24, 0.05), (30, 0.01)])
 def test_over_all_outcomes_alpha_holds_for_every_discordance_and_every_gain(n: int, alpha: float) -> None:
     rejected = [pair for pair in outcomes(n) if unconditional_exact(*pair, n, alpha=alpha, beta=0.2).p_value <= alpha]
     assert rejected
     for q in np.linspace(0.01, 1.0, 34):
-        assert size(n, rejected, q / 2.0, q / 2.0) <= alpha * (1.0 + 1e-9)
-        assert size(n, rejected, q * 0.4, q * 0.6) <= alpha
+        even, gained = (chances(rejected, n, drift * q, np.array([q])).sum() for drift in (0.0, 0.2))
+        assert even <= alpha * (1.0 + 1e-9)
+        assert gained <= alpha
 
 
-@pytest.mark.parametrize("n", [12, 30])
-def test_p_is_the_largest_probability_of_an_outcome_as_early_in_the_order(n: int) -> None:
+def largest_chance(pair: tuple[int, int], n: int, discordances: np.ndarray) -> float:
+    """The largest probability, over these discordances, of an outcome as early in the order."""
+
     def place(pair: tuple[int, int]) -> float:
         lost, m = pair[0], sum(pair)
         return float(mid_p(lost, m)) if 2 * m <= n else float(binom.sf(lost - 1, m, 0.5))
 
+    as_early = [other for other in outcomes(n) if place(other) <= place(pair) * (1.0 + 1e-9)]
+    return float(chances(as_early, n, 0.0, discordances).sum(axis=1).max())
+
+
+@each("n", [12, 30])
+def test_p_is_the_largest_probability_of_an_outcome_as_early_in_the_order(n: int) -> None:
     for pair in [(5, 1), (6, 0), (4, 2), (9, 3)]:
-        as_early = [other for other in outcomes(n) if place(other) <= place(pair) * (1.0 + 1e-9)]
-        worst = max(size(n, as_early, q / 2.0, q / 2.0) for q in np.linspace(0.005, 1.0, 400))
-        assert unconditional_exact(*pair, n, alpha=0.05, beta=0.2).p_value == pytest.approx(worst, rel=2e-3)
+        worst = largest_chance(pair, n, np.linspace(0.005, 1.0, 400))
+        assert unconditional_exact(*pair, n, **RATES).p_value == pytest.approx(worst, rel=2e-3)
 
 
-@pytest.mark.parametrize("n", [1, 4, 9])
+@each("n", [1, 4, 9])
 def test_every_outcome_has_the_p_of_its_definition_down_to_no_discordance(n: int) -> None:
     """Without any discordance nothing changes, which is as early as any outcome with as many gained as lost."""
-
-    def place(pair: tuple[int, int]) -> float:
-        lost, m = pair[0], sum(pair)
-        return float(mid_p(lost, m)) if 2 * m <= n else float(binom.sf(lost - 1, m, 0.5))
-
     for pair in outcomes(n):
-        as_early = [other for other in outcomes(n) if place(other) <= place(pair) * (1.0 + 1e-9)]
-        worst = max(size(n, as_early, q / 2.0, q / 2.0) for q in np.linspace(0.0, 1.0, 201))
-        p_value = unconditional_exact(*pair, n, alpha=0.05, beta=0.2).p_value
+        worst = largest_chance(pair, n, np.linspace(0.0, 1.0, 201))
+        p_value = unconditional_exact(*pair, n, **RATES).p_value
         assert p_value == pytest.approx(worst, abs=1e-4)
         assert p_value == 1.0 or pair[0] > pair[1]
 
 
 @given(n=st.integers(1, 400), data=st.data(), alpha=st.sampled_from([0.01, 0.05, 0.2]))
-@settings(deadline=None, max_examples=40)
 def test_p_threshold_interval_and_mcnemar_agree(n: int, data: st.DataObject, alpha: float) -> None:
     lost = data.draw(st.integers(0, n))
     gained = data.draw(st.integers(0, n - lost))
     result, mcnemar = (test(lost, gained, n, alpha=alpha, beta=0.2) for test in (unconditional_exact, mcnemar_exact))
-    rejected = result.p_value <= alpha
-    assert rejected == (result.threshold is not None and result.difference < result.threshold)
-    assert result.interval is not None
-    assert rejected == (result.interval.one_sided < 0.0)
-    assert rejected or mcnemar.p_value > alpha  # it rejects whatever McNemar's exact test rejects
+    assert_says_one_thing(result, alpha)
+    assert rejects(result) or mcnemar.p_value > alpha  # it rejects whatever McNemar's exact test rejects
     assert result.p_mid == mcnemar.p_mid
 
 
 @pytest.mark.parametrize(("theta", "n", "mcnemar"), [(2.0, 745, 833), (4.0, 177, 212)])
 def test_it_takes_fewer_samples_than_mcnemar_s_test(theta: float, n: int, mcnemar: int) -> None:
-    rates = {"discordance": 0.05, "alpha": 0.05, "beta": 0.2}
+    rates = {"discordance": 0.05, **RATES}
     assert (unconditional_n(theta, **rates), mcnemar_n(theta, **rates)) == (n, mcnemar)
     assert unconditional_theta(n, **rates) == pytest.approx(theta, abs=0.01)
 
@@ -103,20 +76,9 @@ def test_the_limit_is_near_alpha_and_keeps_it(n: int) -> None:
 
 
 @given(n=st.integers(5, 3000), q=st.floats(0.0, 0.9), beta=st.floats(0.05, 0.4), alpha=st.floats(0.005, 0.2))
-@settings(deadline=None, max_examples=40)
-def test_theta_is_the_drop_that_the_exact_test_detects_with_the_planned_power(
-    n: int, q: float, beta: float, alpha: float
-) -> None:
+def test_theta_is_the_drop_that_the_exact_test_detects_with_the_planned_power(n, q, beta, alpha) -> None:
     theta = mcnemar_theta(n, discordance=q, alpha=alpha, beta=beta)
     if theta is None:
         assert mcnemar_power(n, 100.0, discordance=q, alpha=alpha) < 1.0 - beta
     else:
         assert mcnemar_power(n, theta, discordance=q, alpha=alpha) == pytest.approx(1.0 - beta, abs=1e-5)
-
-
-def test_without_any_change_theta_is_what_five_losses_take() -> None:
-    """Of 1,319 samples McNemar's exact test rejects five losses and no gain; four have p 0.0625."""
-    theta = mcnemar_exact(0, 0, 1319, alpha=0.05, beta=0.2).theta
-    assert theta is not None
-    assert binom.sf(4, 1319, theta / 100.0) == pytest.approx(0.8, abs=1e-6)
-    assert theta == pytest.approx(0.509, abs=5e-4)

@@ -35,6 +35,10 @@ class Design:
     def lost(self, signs: Signs) -> list[int]:
         return list(itertools.accumulate(sign * step for sign, step in zip(signs, self.steps, strict=True)))
 
+    def sums(self, event: int) -> dict[Signs, int]:
+        """The sum lost by each pattern after so many events."""
+        return {signs: [0, *self.lost(signs)][event] for signs in self.patterns}
+
 
 @cache
 def design(seed: int) -> Design:
@@ -53,14 +57,8 @@ def design(seed: int) -> Design:
 
 
 def walked(design: Design, lost: list[int]) -> Outcome:
-    return fair_walk(
-        np.array(design.steps, dtype=np.int64),
-        np.array(lost, dtype=np.int64),
-        np.array(design.allowed),
-        np.array(design.cuts, dtype=np.int64),
-        alpha=design.alpha,
-        binding=design.binding,
-    )
+    steps, lost, cuts = (np.array(numbers, dtype=np.int64) for numbers in (design.steps, lost, design.cuts))
+    return fair_walk(steps, lost, np.array(design.allowed), cuts, alpha=design.alpha, binding=design.binding)
 
 
 @cache
@@ -74,7 +72,6 @@ class Spelt:
 
     ends: dict[Signs, tuple[str, int, int, int | None, Fraction]]  # stop, event, position, critical, p
     rejecting: list[set[Signs]]  # by event, and at the end
-    cut: set[Signs]
 
 
 @cache
@@ -84,22 +81,19 @@ def spelt(seed: int) -> Spelt:
     able, running = set(d.patterns), set(d.patterns)
     ends: dict[Signs, tuple[str, int, int, int | None, Fraction]] = {}
     rejecting: list[set[Signs]] = []
-    cut: set[Signs] = set()
     spent, critical = Fraction(0), None
     for event in range(len(d.steps) + 1):
-        sums = {signs: sum(s * x for s, x in zip(signs[:event], d.steps, strict=False)) for signs in d.patterns}
+        sums = d.sums(event)
         safe = _top(able, sums, Fraction(d.alpha) - spent)  # no run passes that all the error left would reject
         futile = {signs for signs in running if sums[signs] <= d.cuts[event] and signs not in safe}
         for signs in futile:
             ends[signs] = ("futility", event, sums[signs], critical, _p(able, sums, signs, spent))
-        running, cut = running - futile, cut | futile
+        running = running - futile
         if d.binding:
             able = able - futile
         at_end = event == len(d.steps)
         if not at_end:
-            sums = {
-                signs: sum(s * x for s, x in zip(signs[: event + 1], d.steps, strict=False)) for signs in d.patterns
-            }
+            sums = d.sums(event + 1)
         top = _top(able, sums, (Fraction(d.alpha) if at_end else Fraction(d.allowed[event])) - spent)
         rejecting.append(top)
         left = [sums[signs] for signs in able - top]
@@ -111,7 +105,7 @@ def spelt(seed: int) -> Spelt:
         running = running - done
         spent += Fraction(len(top), 2 ** len(d.steps))
         able = able - top
-    return Spelt(ends, rejecting, cut)
+    return Spelt(ends, rejecting)
 
 
 def _top(able: set[Signs], sums: dict[Signs, int], room: Fraction) -> set[Signs]:
@@ -131,79 +125,30 @@ def _p(able: set[Signs], sums: dict[Signs, int], signs: Signs, spent: Fraction) 
 
 
 @each("seed", DESIGNS)
-def test_stop_event_position_and_p_value_are_those_of_the_patterns_spelt_out(seed: int) -> None:
-    for signs, (stop, event, position, _, p_value) in spelt(seed).ends.items():
-        found = outcomes(seed)[signs]
+def test_stop_event_position_critical_sum_and_p_are_those_of_the_patterns_spelt_out(seed: int) -> None:
+    for signs, (stop, event, position, critical, p_value) in spelt(seed).ends.items():
+        found, early = outcomes(seed)[signs], any(signs in rejected for rejected in spelt(seed).rejecting[:-1])
         assert (found.stop, found.event, found.position) == (stop, event, position)
         assert found.p_value == pytest.approx(float(p_value), abs=1e-13)
-        assert found.at_end == (stop == "end" or (stop == "regression" and not _rejected_before_the_end(seed, signs)))
-
-
-def _rejected_before_the_end(seed: int, signs: Signs) -> bool:
-    return any(signs in rejected for rejected in spelt(seed).rejecting[:-1])
-
-
-@each("seed", DESIGNS)
-def test_the_critical_sum_is_the_least_that_rejects(seed: int) -> None:
-    d = design(seed)
-    for signs, (stop, _, position, critical, _) in spelt(seed).ends.items():
-        found = outcomes(seed)[signs]
+        assert found.at_end == (stop == "end" or (stop == "regression" and not early))
         if found.critical is None:
             assert critical is None
             assert stop != "regression"
         elif stop != "futility":
             assert (position >= found.critical) == (stop == "regression")
-        if not d.binding:  # a bound cut leaves no sum below, so that any gap up to the first sum is as good
+        if not design(seed).binding:  # a bound cut leaves no sum below, so that any gap up to the first sum is as good
             assert found.critical == critical
 
 
 @each("seed", DESIGNS)
-def test_of_all_sign_patterns_at_most_a_share_alpha_is_a_regression(seed: int) -> None:
-    d = design(seed)
-    rejected = sum(found.stop == "regression" for found in outcomes(seed).values())
-    assert Fraction(rejected, len(outcomes(seed))) <= Fraction(d.alpha) * (1 + Fraction(1, 10**11))
-
-
-@each("seed", DESIGNS)
-def test_no_more_is_spent_by_an_event_than_is_allowed_there(seed: int) -> None:
-    d = design(seed)
-    for event, allowed in enumerate(d.allowed, 1):
-        early = sum(
-            found.stop == "regression" and found.event <= event and not found.at_end
-            for found in outcomes(seed).values()
-        )
-        assert early <= max(allowed, 0.0) * (1 + 1e-11) * len(outcomes(seed))
-
-
-@each("seed", DESIGNS)
-def test_a_regression_is_where_p_is_at_most_alpha(seed: int) -> None:
-    d = design(seed)
+def test_p_is_at_most_u_with_a_chance_of_at_most_u_and_at_most_alpha_for_a_regression(seed: int) -> None:
     for found in outcomes(seed).values():
-        assert (found.stop == "regression") == (found.p_value <= d.alpha * (1 + 1e-11))
-        assert 0.0 < found.p_value <= 1.0
-
-
-@each("seed", DESIGNS)
-def test_p_is_at_most_u_with_a_chance_of_at_most_u(seed: int) -> None:
+        assert (found.stop == "regression") == (found.p_value <= design(seed).alpha * (1 + 1e-11))
     p_values = np.sort([found.p_value for found in outcomes(seed).values()])
+    assert 0.0 < p_values[0] <= p_values[-1] <= 1.0
     shares = np.arange(1, len(p_values) + 1) / len(p_values)
     last = np.append(p_values[1:] > p_values[:-1] + 1e-13, True)  # of equal p-values the last, with all of their mass
     assert np.all(shares[last] <= p_values[last] + 1e-12)
-
-
-@each("seed", [seed for seed in DESIGNS if design(seed).binding])
-def test_with_binding_cuts_p_is_the_share_of_patterns_that_ended_as_extreme(seed: int) -> None:
-    """Earlier rejections are more extreme, then larger sums; then all that passed no bound, the latest first."""
-
-    def place(found: Outcome) -> tuple[int, int, int]:
-        if found.stop == "regression" and not found.at_end:
-            return 0, found.event, -found.position
-        return 1, 0 if found.at_end else 1 + len(design(seed).steps) - found.event, -found.position
-
-    places = sorted(place(found) for found in outcomes(seed).values())
-    for found in outcomes(seed).values():
-        as_extreme = sum(other <= place(found) for other in places)
-        assert found.p_value == pytest.approx(as_extreme / len(places), abs=1e-13)
 
 
 @each("seed", [seed for seed in DESIGNS if not design(seed).binding])
@@ -295,10 +240,8 @@ def at_the_end(events: int, lost: int, alpha: float) -> Outcome:
 def test_looked_at_only_at_the_end_it_is_mcnemar_s_exact_test(events: int, alpha: float) -> None:
     tails = binom.sf(np.arange(-1, events), events, 0.5)
     least = next((c for c in range(events + 1) if tails[c] <= alpha), None)
-    middle = range(
-        max(0, int(events / 2 - 3 * math.sqrt(events))), min(events, int(events / 2 + 3 * math.sqrt(events)))
-    )
-    for lost in middle:
+    reach = 3 * math.sqrt(events)
+    for lost in range(max(0, int(events / 2 - reach)), min(events, int(events / 2 + reach))):
         found = at_the_end(events, lost, alpha)
         assert found.critical == least
         assert found.p_value == pytest.approx(tails[lost], rel=1e-6, abs=1e-12)
@@ -332,14 +275,10 @@ def long_walk(events: int, allowed: list[float], cuts: list[int]) -> tuple[list[
 def test_a_long_walk_has_the_bounds_of_whole_number_arithmetic() -> None:
     events, alpha = 160, 0.05
     allowed = [alpha * ((event + 1) / events) ** 2 for event in range(events)]
-    cuts = [max(int(event / 2 - 1.5 * math.sqrt(event)), NONE) if event > 20 else NONE for event in range(events)] + [
-        NONE
-    ]
+    cuts = [NONE] * 21 + [int(event / 2 - 1.5 * math.sqrt(event)) for event in range(21, events)] + [NONE]
     critical, spent = long_walk(events, allowed, cuts)
-    steps, below = (
-        np.ones(events, np.int64),
-        np.array([event // 2 + 1 if c is None else c - 1 for event, c in enumerate(critical)]),
-    )
+    steps = np.ones(events, np.int64)
+    below = np.array([event // 2 + 1 if c is None else c - 1 for event, c in enumerate(critical)])
     rejecting = [event for event, least in enumerate(critical, 1) if least is not None]
     assert len(rejecting) > 50
     for event in rejecting[::10]:
