@@ -124,13 +124,20 @@ def test_what_is_in_flight_is_cut_off_when_its_time_is_over(folder: Path, server
     assert f"| m | arithmetic | 20 of {SAMPLES} | 0 |" in (folder / "out" / "report.md").read_text()
 
 
-def test_an_engine_that_is_still_starting_is_not_waited_for(folder: Path, server: Server) -> None:
+def interrupt_while_starting(folder: Path, server: Server, *command: str) -> str:
+    """Interrupt a command whose server goes on loading; what it said."""
     server.loading = 1000
-    with Launched(*arguments(folder), told=folder / "told") as process:
+    with Launched(*command, told=folder / "told") as process:
         process.wait_until(lambda: server.loading <= 999)
         process.send_signal(signal.SIGINT)
         said = process.communicate(timeout=120)[1]
     assert process.returncode == 130, said
+    assert server.loading > 995  # five times are the end
+    return said
+
+
+def test_an_engine_that_is_still_starting_is_not_waited_for(folder: Path, server: Server) -> None:
+    interrupt_while_starting(folder, server, *arguments(folder))
     assert server.seen == []
     assert f"| m | arithmetic | 0 of {SAMPLES} | 0 |" in (folder / "out" / "report.md").read_text()
 
@@ -138,7 +145,6 @@ def test_an_engine_that_is_still_starting_is_not_waited_for(folder: Path, server
 def test_a_judge_that_is_still_starting_is_not_waited_for(tmp_path: Path, server: Server) -> None:
     asked = {"engine": "openai", "model": "toy"}
     with Server() as judge:
-        judge.loading = 1000
         write_task(tmp_path, "sums", [{"q": "1 + 1 =", "a": "x"}], metric="judge", judge={"rubric": "{{ reply }}"})
         tables = {
             "models.m": {**asked, "options": {"base_url": server.url}},
@@ -146,29 +152,17 @@ def test_a_judge_that_is_still_starting_is_not_waited_for(tmp_path: Path, server
             "tasks.sums": {"file": "sums.toml", "judge": "j", "target": 50.0},
         }
         (tmp_path / "accuracy.toml").write_text("".join(table(name, values) for name, values in tables.items()))
-        with Launched(*arguments(tmp_path), told=tmp_path / "told") as process:
-            process.wait_until(lambda: judge.loading <= 999)
-            process.send_signal(signal.SIGINT)
-            said = process.communicate(timeout=120)[1]
-    assert process.returncode == 130, said
-    assert judge.loading > 995  # five times are the end
+        interrupt_while_starting(tmp_path, judge, *arguments(tmp_path))
     assert "| m | sums | 0 of 1 | 0 |" in (tmp_path / "out" / "report.md").read_text()
 
 
 def test_two_models_of_which_one_is_still_starting_are_not_waited_for(folder: Path, server: Server) -> None:
     with Server() as other:
-        other.loading = 1000
         config = folder / "accuracy.toml"
         model = {"engine": "openai", "model": "toy", "options": {"base_url": other.url}}
         config.write_text(config.read_text() + table("models.other", model))
         command = ["ab", "m", "other", "--config", str(config), "--out", str(folder / "ab"), "--quiet"]
-        with Launched(*command, told=folder / "told") as process:
-            process.wait_until(lambda: other.loading <= 999)
-            process.send_signal(signal.SIGINT)
-            said = process.communicate(timeout=120)[1]
-    assert process.returncode == 130, said
-    assert other.loading > 995
-    assert "Traceback" not in said
+        assert "Traceback" not in interrupt_while_starting(folder, other, *command)
 
 
 def test_a_shard_that_is_interrupted_is_code_130_and_not_ended(folder: Path, server: Server) -> None:

@@ -50,6 +50,22 @@ def record(folder: Path, *arguments: str) -> int:
     return main(["record", str(folder / "accuracy.toml"), "--quiet", "--out", str(out), *arguments])
 
 
+def reason_of(folder: Path) -> str:
+    """Why the run in this folder has no verdict."""
+    check = check_of(folder)
+    assert check["verdict"] == "error"
+    return str(check["reasons"][0])
+
+
+def replace_judge(folder: Path, old: str, new: str) -> None:
+    """Have the reference name another judge."""
+    toml_of(folder).write_text(toml_of(folder).read_text().replace(old, new))
+
+
+def judge_of(folder: Path) -> dict[str, Any]:
+    return dict(read_toml(toml_of(folder), fix="").data["judge_served"])
+
+
 def gated(folder: Path, *arguments: str) -> int:
     return run(folder, "--out", str(folder / "out"), *arguments)
 
@@ -82,9 +98,8 @@ def test_marks_of_another_judge_than_the_references_are_an_error_and_no_time_is_
     serve(judge, says, root)
     assert gated(gate) == 3
     assert len(judge.seen) == (0 if root else 1)
-    check = check_of(gate / "out")
-    assert (check["verdict"], check["candidate"]["mean"]) == ("error", None)
-    (reason,) = check["reasons"]
+    reason = reason_of(gate / "out")
+    assert check_of(gate / "out")["candidate"]["mean"] is None
     assert OTHER + WORDS.get(key, "list of models was 'toy ") in reason
     assert FIX in reason
     assert ("options.fingerprints" in reason) == (key == "system_fingerprint")
@@ -109,8 +124,7 @@ def test_where_one_side_does_not_say_who_marked_nothing_is_refused(
 def test_fingerprints_that_overlap_or_that_the_judges_options_name_are_no_other_judge(
     gate: Path, judge: Server, model: Server, recorded: list[str], options: list[str]
 ) -> None:
-    text, marks = toml_of(gate).read_text(), json.dumps(recorded)
-    toml_of(gate).write_text(text.replace('system_fingerprint = "a"', f"system_fingerprint = {marks}"))
+    replace_judge(gate, 'system_fingerprint = "a"', f"system_fingerprint = {json.dumps(recorded)}")
     configure(gate, model, judge, **({"fingerprints": options} if options else {}))
     pair(gate)
     serve(judge, {**FIRST, "system_fingerprint": "b"}, None)
@@ -128,7 +142,7 @@ def test_lists_of_a_hosted_api_that_change_by_themselves_are_no_other_judge(gate
     lists("gpt-5", "gpt-6")
     assert gated(gate) == 0
     assert record(gate, "--reason", "by an alias") == 0
-    assert "listed" not in read_toml(toml_of(gate), fix="").data["judge_served"]
+    assert "listed" not in judge_of(gate)
 
 
 def test_verify_refuses_a_pass_on_marks_of_another_judge(gate: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -152,9 +166,7 @@ def test_merged_shards_that_another_judge_marked_are_an_error(gate: Path, judge:
     assert merge(gate, parts) == 0
     toml_of(gate).write_text(whole)
     assert merge(gate, parts) == 3
-    check = check_of(gate / "merged")
-    assert check["verdict"] == "error"
-    assert OTHER + WORDS["model"] in check["reasons"][0]
+    assert OTHER + WORDS["model"] in reason_of(gate / "merged")
 
 
 def test_a_shard_ends_where_another_judge_marks(gate: Path, judge: Server) -> None:
@@ -169,10 +181,10 @@ def test_a_run_that_broke_off_goes_on_with_the_references_judge_only(gate: Path,
     judge.fault_of = lambda _: Fault(400) if len(judge.seen) == 10 else None
     assert gated(gate) == 3
     judge.fault_of = None
-    toml_of(gate).write_text(toml_of(gate).read_text().replace("toy-1", "toy-0"))  # the reference is another one now
+    replace_judge(gate, "toy-1", "toy-0")  # the reference is another one now
     assert gated(gate, "--resume") == 3
-    assert OTHER + "model was 'toy-0', and now is 'toy-1'" in check_of(gate / "out")["reasons"][0]
-    toml_of(gate).write_text(toml_of(gate).read_text().replace("toy-0", "toy-1"))
+    assert OTHER + "model was 'toy-0', and now is 'toy-1'" in reason_of(gate / "out")
+    replace_judge(gate, "toy-0", "toy-1")
     assert gated(gate, "--resume") == 0
 
 
@@ -187,7 +199,7 @@ def test_no_run_is_added_to_a_reference_that_another_judge_marked(
     assert toml_of(gate).read_text() == before
     serve(judge, FIRST, None)
     assert record(gate, "--add") == 0
-    assert read_toml(toml_of(gate), fix="").data["judge_served"]["system_fingerprint"] == "a"
+    assert judge_of(gate)["system_fingerprint"] == "a"
 
 
 def test_no_run_is_added_to_a_reference_that_another_judge_marked_meanwhile(
@@ -239,7 +251,7 @@ def test_a_file_of_the_judge_with_another_content_is_another_judge(gate: Path, j
     judge.seen.clear()
     template.write_text("two")
     assert gated(gate) == 3
-    assert OTHER + "the content of judge.jinja changed" in check_of(gate / "out")["reasons"][0]
+    assert OTHER + "the content of judge.jinja changed" in reason_of(gate / "out")
     assert judge.seen == []
 
 
@@ -264,7 +276,7 @@ def test_a_pull_requests_own_reference_of_another_judge_decides_nothing_beside(
     gate: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     base = Path(shutil.copytree(gate, tmp_path_factory.mktemp("base") / "tree")) / "accuracy.toml"
-    toml_of(gate).write_text(toml_of(gate).read_text().replace("toy-1", "toy-0"))
+    replace_judge(gate, "toy-1", "toy-0")
     assert gated(gate, "--base", str(base)) == 0
     (beside,) = json.loads((gate / "out" / "accgate.json").read_text())["beside"]
     assert beside["verdict"] == "inconclusive"

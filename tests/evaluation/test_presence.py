@@ -36,13 +36,9 @@ def second() -> Iterator[Server]:
         yield made
 
 
-def asked_of(url: str, model: str = "toy", **keys: Any) -> dict[str, Any]:
-    return {
-        "engine": "openai",
-        "model": model,
-        "options": {"base_url": url, "max_retries": 0, "concurrency": 1},
-        **keys,
-    }
+def asked_of(url: str, model: str = "toy") -> dict[str, Any]:
+    options = {"base_url": url, "max_retries": 0, "concurrency": 1}
+    return {"engine": "openai", "model": model, "options": options}
 
 
 def configure(folder: Path, **models: dict[str, Any]) -> None:
@@ -96,29 +92,18 @@ def test_a_model_that_its_server_lacks_ends_the_run_before_any_is_asked(
     assert not (tmp_path / "out" / "accgate.json").exists()
 
 
+@pytest.mark.parametrize("command", ["run", "ab"])
 def test_a_judge_of_a_later_task_is_looked_for_first(
-    tmp_path: Path, first: Server, second: Server, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, first: Server, second: Server, command: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     judged(tmp_path, first.url, one=second.url, other=second.url)
-    config = tmp_path / "accuracy.toml"
     serves(second, "toy")
-    before, _, after = config.read_text().partition("[judges.other]")
-    config.write_text(f"{before}[judges.other]{after.replace('toy', 'toi', 1)}")
-    assert run(tmp_path) == 2
-    assert "judges.other.model: is 'toi', which" in said(capsys)
-    assert (first.seen, second.seen) == ([], [])
-
-
-def test_in_ab_a_judge_of_a_later_task_is_looked_for_first(
-    tmp_path: Path, first: Server, second: Server, capsys: pytest.CaptureFixture[str]
-) -> None:
-    judged(tmp_path, first.url, one=second.url, other=second.url)
     config = tmp_path / "accuracy.toml"
     before, _, after = config.read_text().partition("[judges.other]")
     text = f"{before}[judges.other]{after.replace('toy', 'toi', 1)}"
     config.write_text(text + table("models.b", asked_of(first.url)))
-    serves(second, "toy")
-    assert main(["ab", "a", "b", "--config", str(config), "--out", str(tmp_path / "ab"), "--quiet"]) == 2
+    where = ["ab", "a", "b", "--config", str(config)] if command == "ab" else ["run", str(config)]
+    assert main([*where, "--out", str(tmp_path / "out"), "--quiet"]) == 2
     assert "judges.other.model: is 'toi', which" in said(capsys)
     assert (first.seen, second.seen) == ([], [])
 

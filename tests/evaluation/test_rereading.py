@@ -65,9 +65,13 @@ class Gate:
         """Read the references and the run anew; the exit code of the run's verdict. The server must not be asked."""
         asked = len(self.server.seen)
         assert main(["record", str(self.config), "--reread"]) == 0
-        code = self("rerun", str(self.out), "--reread", "--config", str(self.config), *args)
+        code = self.rerun(*args)
         assert len(self.server.seen) == asked
         return code
+
+    def rerun(self, *args: str) -> int:
+        """Read the run anew."""
+        return self("rerun", str(self.out), "--reread", "--config", str(self.config), *args)
 
     def scores(self, run: str = "out/reread") -> list[float | None]:
         return [record.score for record in read_records(paths_of(self.folder / run, "m", "sums").records)]
@@ -181,11 +185,10 @@ def test_what_needs_more_than_the_reply_is_left_to_a_resumed_run(tmp_path: Path,
         assert gate.run() == 0
         asked = len(marks.seen)
         gate.reads(r"equals (-?\d+)(?!\d)")
-        rerun = ["rerun", str(gate.out), "--reread", "--config", str(gate.config), "--quiet"]
-        assert main(rerun) == 0
+        assert gate.rerun() == 0
         assert gate.scores() == gate.scores("out")
         gate.reads(NEW)
-        assert main(rerun) == 3
+        assert gate.rerun() == 3
         assert "with another answer, which the judge has not marked" in capsys.readouterr().out
         assert len(marks.seen) == asked
         assert gate.run("--resume", out="out/reread") == 0
@@ -216,7 +219,7 @@ def test_a_run_without_a_reply_is_left_to_a_resumed_run(
     path = paths_of(gate.out, "m", "sums").records
     path.write_text(re.sub(r'"reply":"[^"]*"', '"reply":null', path.read_text(), count=1))
     gate.reads(NEW)
-    assert main(["rerun", str(gate.out), "--reread", "--config", str(gate.config), "--quiet"]) == 3
+    assert gate.rerun() == 3
     assert re.search(r"not read anew: sample \w+ has no kept reply", capsys.readouterr().out)
 
 
@@ -261,8 +264,7 @@ def test_code_runs_again_in_the_sandbox(tmp_path: Path, server: Server) -> None:
     gate.reads(r"(?s)```(?:py|python)\n(answer = 1\d*0)?.*```")
     gate.run()
     gate.reads(r"(?s)```(?:py|python)\n(.*)```")
-    rerun = ["rerun", str(gate.out), "--reread", "--config", str(gate.config), "--quiet"]
-    main(rerun)
+    gate.rerun()
     assert set(gate.scores()) == {100.0}
 
 

@@ -328,15 +328,25 @@ def test_where_and_how_patiently_is_asked_may_change_between_run_and_resume(
     assert_goes_on(folder, server, unbroken, finished)
 
 
-def test_an_option_that_can_change_an_answer_may_not(folder: Path, server: Server) -> None:
+@pytest.mark.parametrize(
+    ("changes", "named"),
+    [
+        ({"options": {"serve": ["another", "command"]}}, "options.serve"),
+        ({"environment": {"torch": "2.9"}}, "environment"),
+        ({"model": None}, "model"),
+    ],
+)
+def test_settings_beside_records_that_can_change_an_answer_may_not_differ(
+    folder: Path, server: Server, changes: dict[str, Any], named: str
+) -> None:
     unfinished(folder, server)
     path = folder / "out" / "m" / "arithmetic.settings.json"
     settings = json.loads(path.read_text())
     assert settings["operational"]["concurrency"] == IN_FLIGHT
-    path.write_text(json.dumps({**settings, "options": {"serve": ["another", "command"]}}))
+    path.write_text(json.dumps(settings | changes))
     code, said = ended(folder, "run", "--resume")
     assert code == 2
-    assert ".settings.json: options.serve changed since the run began" in said
+    assert f".settings.json: {named} changed since the run began" in said
 
 
 TWO_TASKS = """
