@@ -93,17 +93,6 @@ def test_weights_of_the_same_size_and_time_but_other_content_are_another_key(tmp
     assert len(keys) == 2
 
 
-@pytest.mark.parametrize("change", ["config.json", "sub/new.safetensors"])
-def test_every_file_of_a_folder_of_weights_counts(tmp_path: Path, change: str) -> None:
-    folder = tmp_path / "weights"
-    (folder / "sub").mkdir(parents=True)
-    (folder / "config.json").write_text("{}")
-    made = config(tmp_path, engine="vllm", model="weights")
-    before = digest(made, VLLM)
-    (folder / change).write_text("other")
-    assert digest(made, VLLM) != before
-
-
 @pytest.mark.parametrize("option", ["lora = 'adapter'", "nested = { path = 'adapter' }", "several = ['adapter']"])
 def test_files_that_options_name_count_by_their_content(tmp_path: Path, option: str) -> None:
     (tmp_path / "adapter").write_text("one")

@@ -21,26 +21,13 @@ import pytest
 
 from accgate.cli.main import main
 from accgate.records.file import Record, read_gzip_lines, read_records
+from tests.evaluation.serving import checks_of, configure, served_by, sums_of
 from tests.gates import without_seconds
 from tests.launcher import Launched
 from tests.servers import Fault, Server, sums
 
 SAMPLES, MOMENTS, IN_FLIGHT = 100, 8, 4
 RECORDS = Path("m", "arithmetic.jsonl")
-CONFIG = """\
-[gate]
-references = "references"
-max_failed = 0.1
-
-[models.m]
-engine = "openai"
-model = "toy"
-options = {{ base_url = "{url}", concurrency = {in_flight}, max_retries = 0 }}
-
-[tasks.arithmetic]
-options = {{ high = 20 }}
-num_samples = {samples}
-"""
 
 
 @pytest.fixture(scope="module")
@@ -65,7 +52,7 @@ def lines(path: Path) -> int:
 
 
 def checks(folder: Path) -> Any:
-    return without_seconds(json.loads((folder / "out" / "accgate.json").read_text())["checks"])
+    return without_seconds(checks_of(folder / "out"))
 
 
 def asked(folder: Path, server: Server) -> Counter[str]:
@@ -81,8 +68,8 @@ def asked(folder: Path, server: Server) -> Counter[str]:
 def recorded(tmp_path_factory: pytest.TempPathFactory, server: Server) -> Path:
     """A folder with config and reference; from here on the server answers worse than that reference."""
     folder = tmp_path_factory.mktemp("recorded")
-    config = CONFIG.format(url=server.url, in_flight=IN_FLIGHT, samples=SAMPLES)
-    (folder / "accuracy.toml").write_text(config)
+    model = served_by(server.url, concurrency=IN_FLIGHT)
+    configure(folder, {"gate": {"max_failed": 0.1}, "models.m": model, "tasks.arithmetic": sums_of(SAMPLES)})
     assert ended(folder, "record", "--quiet")[0] == 0
     shutil.rmtree(folder / "out")
     server.answer = sums(wrong=0.32)
@@ -296,7 +283,7 @@ def test_a_full_disk_ends_the_run_with_the_mend_and_it_resumes(
         (f"num_samples = {SAMPLES}", f"num_samples = {SAMPLES}\nmode = 'chat'", "task prompt"),
         (f"num_samples = {SAMPLES}", "num_samples = 80", "records, task dataset"),
         (f"num_samples = {SAMPLES}", f"num_samples = {SAMPLES}\nrepeats = 2", "records, repeats"),
-        ("options = { high = 20 }", "options = { high = 30 }", "task dataset, task prompt"),
+        ('"high" = 20', '"high" = 30', "task dataset, task prompt"),
     ],
 )
 def test_a_resumed_run_with_other_settings_is_refused_and_names_them(
@@ -320,11 +307,9 @@ def test_where_and_how_patiently_is_asked_may_change_between_run_and_resume(
     folder: Path, server: Server, unbroken: Any
 ) -> None:
     finished = {record.id for record in unfinished(folder, server)}
-    config = folder / "accuracy.toml"
-    more = f'["{server.url}/"], timeout = 50, max_retries = 2, max_outage = 9, concurrency = {IN_FLIGHT - 1}'
-    text = config.read_text().replace(f'"{server.url}", concurrency = {IN_FLIGHT}, max_retries = 0', more)
-    assert text != config.read_text()
-    config.write_text(text)
+    other = {"base_url": [f"{server.url}/"], "timeout": 50, "max_retries": 2, "max_outage": 9, "concurrency": 3}
+    model = served_by(server.url) | {"options": other}
+    configure(folder, {"gate": {"max_failed": 0.1}, "models.m": model, "tasks.arithmetic": sums_of(SAMPLES)})
     assert_goes_on(folder, server, unbroken, finished)
 
 

@@ -19,7 +19,8 @@ from accgate.records.file import paths_of, read_gzip_lines, read_records
 from accgate.tasks.sample import Sample
 from accgate.tasks.task import Task
 from tests.cases import each
-from tests.gates import N, Project, right_but, said, table, write_lines
+from tests.evaluation.serving import configure, served_by, sums_of
+from tests.gates import N, Project, right_but, said, write_lines
 from tests.launcher import Launched
 from tests.loading import load_task
 from tests.servers import Fault, Server
@@ -179,14 +180,9 @@ def test_without_a_reference_nothing_is_evaluated(tmp_path: Path) -> None:
 
 @pytest.fixture
 def server(tmp_path: Path) -> Iterator[Server]:
-    options = {"concurrency": 4, "max_retries": 0}
     with Server() as made:
-        tables = {
-            "gate": {"max_failed": 0.1},
-            "models.m": {"engine": "openai", "model": "toy", "options": {"base_url": made.url, **options}},
-            "tasks.arithmetic": {"options": {"high": 20}, "num_samples": 40, "target": 50},
-        }
-        (tmp_path / "accuracy.toml").write_text("".join(table(name, values) for name, values in tables.items()))
+        model, task = served_by(made.url, concurrency=4), sums_of(40, target=50)
+        configure(tmp_path, {"gate": {"max_failed": 0.1}, "models.m": model, "tasks.arithmetic": task})
         yield made
 
 

@@ -20,6 +20,7 @@ from accgate.evaluation.check import evaluate
 from accgate.evaluation.speed import Saturation, work_in
 from accgate.planning.cost import Speed
 from accgate.records.file import Record, paths_of
+from tests.evaluation.serving import configure, served_by, sums_of
 from tests.evaluation.test_ahead import PROCESSOR, Decoder, Foresees, Loop
 from tests.loading import load_task
 from tests.servers import Fault, Server, sums
@@ -114,12 +115,8 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, S
     """A config of a server's model whose reference says nothing of time or tokens, as an import's."""
     folder, server = tmp_path_factory.mktemp("probe"), Server(sums())
     with server:
-        config = folder / "accuracy.toml"
-        config.write_text(
-            '[models.m]\nengine = "openai"\nmodel = "toy"\n'
-            f'options = {{ base_url = "{server.url}", concurrency = 4 }}\n'
-            "[tasks.arithmetic]\noptions = { high = 30 }\nnum_samples = 100\n"
-        )
+        tables = {"models.m": served_by(server.url, concurrency=4), "tasks.arithmetic": sums_of(100, high=30)}
+        config = configure(folder, tables)
         assert main(["record", str(config), "--out", str(folder / "out"), "--quiet"]) == 0
         (path,) = (folder / "references").rglob("arithmetic.toml")
         costs = ("samples_per_second", "completion_tokens", "prompt_tokens")
@@ -167,14 +164,15 @@ def test_a_probe_without_replies_tells_no_time(
     assert len(server.seen) - asked <= 12
 
 
-@pytest.mark.parametrize("options", ['serve = ["sleep", "1", "--port", "{port}"]', None])
+SERVES = {"serve": ["sleep", "1", "--port", "{port}"]}
+
+
+@pytest.mark.parametrize(
+    "model", [{"engine": "openai", "model": "toy", "options": SERVES}, {"engine": "recorded", "model": "m.jsonl"}]
+)
 def test_what_plan_would_have_to_start_is_not_probed(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], options: str | None
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], model: dict[str, Any]
 ) -> None:
-    engine = 'engine = "recorded"\nmodel = "m.jsonl"\n'
-    if options is not None:
-        engine = f'engine = "openai"\nmodel = "toy"\noptions = {{ {options} }}\n'
-    config = tmp_path / "accuracy.toml"
-    config.write_text(f"[models.m]\n{engine}[tasks.arithmetic]\nnum_samples = 20\n")
+    config = configure(tmp_path, {"models.m": model, "tasks.arithmetic": {"num_samples": 20}})
     (tmp_path / "m.jsonl").write_text("")
     assert "a probe takes a server that runs already" in planned(config, capsys, "--probe")["notes"][-1]

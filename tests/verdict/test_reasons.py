@@ -139,7 +139,7 @@ def cases() -> list[Verdict]:
     return made
 
 
-VERDICTS = cache(cases)  # as they are worded
+verdicts = cache(cases)  # as they are worded
 
 
 def printed(verdict: Verdict) -> int:
@@ -151,7 +151,7 @@ def printed(verdict: Verdict) -> int:
 
 
 def test_rewording_every_reason_changes_no_verdict_and_no_filter(monkeypatch: pytest.MonkeyPatch) -> None:
-    before = VERDICTS()
+    before = verdicts()
     remarks = [printed(verdict) for verdict in before]
     assert any(remarks)
     monkeypatch.setattr(reasons, "WORDS", {kind: f"reworded {kind}" for kind in get_args(Kind)})
@@ -166,7 +166,7 @@ def test_rewording_every_reason_changes_no_verdict_and_no_filter(monkeypatch: py
 
 
 def test_a_certified_pass_has_no_reason_that_is_no_longer_true() -> None:
-    passed = [v for v in VERDICTS() if v.verdict == "pass" and any(cause.kind == "certified" for cause in v.causes)]
+    passed = [v for v in verdicts() if v.verdict == "pass" and any(cause.kind == "certified" for cause in v.causes)]
     assert passed
     for verdict in passed:
         assert not {cause.kind for cause in verdict.causes} & (OBSTACLES | RESOLUTION)
@@ -189,7 +189,7 @@ def test_more_reasons_stand_after_those_there_are_and_keep_their_words() -> None
 
 def test_accgate_json_has_the_texts_and_the_causes_and_reads_them_back(tmp_path: Path) -> None:
     path = tmp_path / "accgate.json"
-    for verdict in VERDICTS():
+    for verdict in verdicts():
         path.write_text(to_json(result_of_verdict(verdict)))
         (check,) = json.loads(path.read_text())["checks"]
         assert check["reasons"] == list(verdict.reasons)
@@ -198,7 +198,7 @@ def test_accgate_json_has_the_texts_and_the_causes_and_reads_them_back(tmp_path:
 
 
 def test_a_result_of_an_earlier_version_has_notes_with_its_texts(tmp_path: Path) -> None:
-    path, verdict = tmp_path / "accgate.json", VERDICTS()[0]
+    path, verdict = tmp_path / "accgate.json", verdicts()[0]
     data = json.loads(to_json(result_of_verdict(verdict)))
     del data["checks"][0]["causes"]
     path.write_text(json.dumps(data))
