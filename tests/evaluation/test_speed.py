@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import math
 import random
@@ -14,14 +13,12 @@ from typing import Any
 import pytest
 
 from accgate.cli.main import main
-from accgate.config.tables import Sampling
-from accgate.evaluation.assignment import Assignment, Comparison, Silent
-from accgate.evaluation.check import evaluate
+from accgate.evaluation.assignment import Comparison, Silent
 from accgate.evaluation.speed import Saturation, work_in
 from accgate.planning.cost import Speed
-from accgate.records.file import Record, paths_of
+from accgate.records.file import Record
 from tests.evaluation.serving import configure, served_by, sums_of
-from tests.evaluation.test_ahead import PROCESSOR, Decoder, Foresees, Loop
+from tests.evaluation.test_ahead import PROCESSOR, Decoder, Foresees, evaluated
 from tests.loading import load_task
 from tests.servers import Fault, Server, sums
 
@@ -56,23 +53,15 @@ def test_the_first_replies_tell_how_long_a_run_takes(
     tmp_path: Path, concurrency: int, step: dict[str, float], tokens: float, *, stops: bool
 ) -> None:
     """Short replies come first, and those awaited have given tokens too: neither may distort it."""
-    task, loop, watching = load_task("arithmetic", options={"high": 300}, count=300), Loop(), Watching()
+    task, watching = load_task("arithmetic", options={"high": 300}, count=300), Watching()
     engine = Decoder(frozenset(), concurrency, **{**step, "tokens": tokens})
     rule = Foresees(200, 200) if stops else None
-    work = evaluate(
-        engine, Assignment("m", task, 1, Sampling(), {}, 0.1), paths_of(tmp_path, "m", "t"),
-        observer=watching, stop_rule=rule, clock=loop.time,
-    )  # fmt: skip
-    n, seconds = len(loop.run_until_complete(work).records), loop.time()
-    if engine.running is not None:
-        engine.running.cancel()
-        loop.run_until_complete(asyncio.gather(engine.running, return_exceptions=True))
-    loop.close()
+    done, seconds = evaluated(engine, task, tmp_path, rule, watching)
     lengths = [max(1, round(tokens * math.exp(random.Random(id_).gauss(-0.18, 0.6)))) for id_ in task.samples.ids]
     replies, speed = watching.known
     assert 8 <= replies <= 34
     assert speed.tokens is not None
-    assert n * sum(lengths) / len(lengths) / speed.tokens == pytest.approx(seconds, rel=0.2)
+    assert len(done.records) * sum(lengths) / len(lengths) / speed.tokens == pytest.approx(seconds, rel=0.2)
 
 
 @pytest.mark.parametrize(
