@@ -66,7 +66,8 @@ class Gate:
 def gate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Gate]:
     monkeypatch.setitem(identity.DISTRIBUTIONS, "openai", "aiohttp")
     monkeypatch.setenv(IMAGE, "sha256:abc")
-    monkeypatch.delenv("ACCGATE_CACHE", raising=False)
+    for name in ("ACCGATE_CACHE", "PYTHONPATH"):
+        monkeypatch.delenv(name, raising=False)
     with Server(sums(wrong=0.2)) as server:
         made = Gate(tmp_path, server)
         assert made.run(command="record", model="m") == 40

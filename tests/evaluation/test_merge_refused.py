@@ -80,14 +80,24 @@ MIXED: list[tuple[Edit, str]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("edit", "message"), MIXED, ids=[message for _, message in MIXED])
+@pytest.fixture
+def half(project: Project) -> Path:
+    return shard(project, "1/2", name="one")
+
+
+@each(("edit", "message"), MIXED)
 def test_shards_of_mixed_configurations_are_refused_with_what_differs_where(
-    project: Project, edit: Edit, message: str, capsys: pytest.CaptureFixture[str]
+    project: Project,
+    half: Path,
+    tmp_path_factory: pytest.TempPathFactory,
+    edit: Edit,
+    message: str,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
-    other = Project(shutil.copytree(project.folder, project.folder / "other"))
+    other = Project(shutil.copytree(project.folder, tmp_path_factory.mktemp("mixed") / "other"))
     edit(other)
     other.write()
-    parts = [shard(project, "1/2", name="one"), shard(other, "2/2", name="two")]
+    parts = [half, shard(other, "2/2", name="two")]
     capsys.readouterr()
     for given in (parts, parts[::-1]):
         assert merge(project, given) == 2
@@ -337,26 +347,26 @@ FINGERPRINTS: list[tuple[Any, Any, list[str], Any]] = [
 ]
 
 
+@pytest.fixture
+def served_halves(tmp_path: Path, server: Server) -> list[Path]:
+    write(tmp_path, server.url, [])
+    return [served_shard(tmp_path, 1), served_shard(tmp_path, 2)]
+
+
 @each(("one", "two", "allowed", "merged"), FINGERPRINTS)
 def test_fingerprints_of_shards_mix_only_where_all_have_them_or_an_option_names_them(
-    tmp_path: Path,
-    server: Server,
-    one: Any,
-    two: Any,
-    allowed: list[str],
-    merged: Any,
-    capsys: pytest.CaptureFixture[str],
+    served_halves: list[Path], server: Server, one: Any, two: Any, allowed: list[str], merged: Any, capsys: Any
 ) -> None:
-    write(tmp_path, server.url, allowed)
-    parts = [served_shard(tmp_path, 1), served_shard(tmp_path, 2)]
-    for part, marks in zip(parts, (one, two), strict=True):
+    folder = served_halves[0].parent
+    write(folder, server.url, allowed)
+    for part, marks in zip(served_halves, (one, two), strict=True):
         edit_served(part, {"system_fingerprint": marks})
-    for given in (parts, parts[::-1]):
-        assert merge_served(tmp_path, given) == (2 if merged is None else 0)
+    for given in (served_halves, served_halves[::-1]):
+        assert merge_served(folder, given) == (2 if merged is None else 0)
         if merged is None:
             assert "evaluate every shard alike, or name those of one model in options.fingerprints" in said(capsys)
         else:
-            settings = json.loads(paths_of(tmp_path / "merged", "m", "arithmetic").settings.read_text())
+            settings = json.loads(paths_of(folder / "merged", "m", "arithmetic").settings.read_text())
             assert settings["served"]["system_fingerprint"] == merged
 
 

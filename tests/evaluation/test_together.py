@@ -18,7 +18,7 @@ from tests.gates import said, without_seconds
 from tests.launcher import Launched
 from tests.servers import Server, sums
 
-N = 400
+N = 200
 
 
 @pytest.fixture
@@ -32,7 +32,7 @@ def server(tmp_path: Path) -> Iterator[Server]:
 
 def write(folder: Path, server: Server, **model: Any) -> None:
     model |= served_by(server.url, concurrency=4)
-    configure(folder, {"models.m": model, "tasks.arithmetic": sums_of(N, high=300, theta=4)})
+    configure(folder, {"models.m": model, "tasks.arithmetic": sums_of(N, high=300, theta=8)})
 
 
 def command(folder: Path, *arguments: str) -> int:
