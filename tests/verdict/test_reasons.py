@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import itertools
 import json
+import re
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -110,7 +111,8 @@ WORDS: dict[Kind, tuple[dict[str, Any], list[str]]] = {
 def test_each_kind_has_words_with_its_figures(kind: Kind) -> None:
     figures, parts = WORDS.get(kind, ({"text": "another part said so"}, ["another part said so"]))
     words = words_of(Reason(kind, figures))
-    assert [part for part in parts if part not in words] == []
+    longer_number = r"(?![\d.]*\d)"
+    assert [part for part in parts if not re.search(re.escape(part) + longer_number, words)] == []
     assert "{" not in words  # every place of the template is taken
 
 
