@@ -85,11 +85,6 @@ def assignment(samples: int = 20, **changes: Any) -> Assignment:
     return dataclasses.replace(made, **changes)
 
 
-@pytest.fixture
-def paths(tmp_path: Path) -> RecordPaths:
-    return paths_of(tmp_path, "m", "arithmetic")
-
-
 def evaluated(
     engine: Any, asked: Assignment, paths: RecordPaths, earlier: Sequence[Record] = (), observer: Any = None
 ) -> Evaluation:

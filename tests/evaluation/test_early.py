@@ -96,11 +96,6 @@ def assignment(**changes: Any) -> Assignment:
     return replace(Assignment("m", TASK, 1, Sampling(), {"model": "toy"}, max_failed=0.1), **changes)
 
 
-@pytest.fixture
-def paths(tmp_path: Path) -> RecordPaths:
-    return paths_of(tmp_path, "m", "arithmetic")
-
-
 def evaluated(
     engine: Any,
     asked: Assignment,

@@ -15,7 +15,8 @@ from accgate.cli.main import main
 from accgate.guard.reference_rules import ReferencePair
 from accgate.records.file import paths_of, read_records
 from accgate.references.store import read_reference
-from tests.gates import Project, contents, questions, said, table, write_task
+from tests.evaluation.serving import configure, served_by
+from tests.gates import Project, contents, questions, said, write_task
 from tests.servers import Server
 
 N = 60
@@ -40,12 +41,9 @@ class Gate:
     def __init__(self, folder: Path, server: Server, *, gate: dict[str, Any] | None = None, **keys: Any) -> None:
         self.folder, self.server, self.out = folder, server, folder / "out"
         self.config, self.reference = folder / "accuracy.toml", folder / "references" / "m" / "sums.toml"
-        model = {"engine": "openai", "model": "toy", "options": {"base_url": server.url, "max_retries": 0}}
         task = {"file": "sums.toml", "max_unread": 0.5, **keys.pop("task", {})}
-        text = table("gate", {"early_stopping": False, **(gate or {})}) + table("models.m", model)
-        self.config.write_text(
-            text + "".join(table(*each) for each in keys.pop("tables", ())) + table("tasks.sums", task)
-        )
+        tables = {"gate": {"early_stopping": False, **(gate or {})}, "models.m": served_by(server.url)}
+        configure(folder, {**tables, **keys.pop("tables", {}), "tasks.sums": task})
         self.keys = keys
         self.reads(OLD)
 
@@ -178,8 +176,7 @@ def test_an_early_stop_holds_only_where_the_new_readings_decide_too(
 
 def test_what_needs_more_than_the_reply_is_left_to_a_resumed_run(tmp_path: Path, server: Server, capsys: Any) -> None:
     with Server(answer=lambda prompt: str(3 + len(prompt) % 2)) as marks:
-        options = {"base_url": marks.url, "max_retries": 0}
-        tables = [("judges.j", {"engine": "openai", "model": "toy", "options": options})]
+        tables = {"judges.j": served_by(marks.url)}
         judged = {"metric": "judge", "judge": {"rubric": "Mark {{ reply }} from 1 to 5"}}
         gate = Gate(tmp_path, server, tables=tables, task={"judge": "j", "target": 10.0}, **judged)
         assert gate.run() == 0

@@ -46,10 +46,13 @@ TEXT = {"prompt": "", "target": "{{ text }}", "metric": "perplexity", "mode": "c
 
 @dataclass
 class Oracle:
-    """Answers by prompt, and log-probabilities by continuation: tokens by white space, ever less likely."""
+    """Answers by prompt, and log-probabilities by continuation.
+
+    They are of each token, or in all: then of words that are ever less likely.
+    """
 
     replies: Mapping[str, str | Reply] = field(default_factory=dict)
-    likely: Mapping[str, float] = field(default_factory=dict)
+    likely: Mapping[str, float | tuple[float, ...]] = field(default_factory=dict)
     concurrency: int = 4
     asked: list[Request] = field(default_factory=list)
 
@@ -69,6 +72,8 @@ class Oracle:
 
     def likelihood(self, continuation: str) -> LogProbs:
         tokens, total = tuple(continuation.split()), self.likely[continuation]
+        if isinstance(total, tuple):
+            return LogProbs(("x",) * len(total), total)
         shares = [2.0 * place / len(tokens) / (len(tokens) + 1) for place in range(1, len(tokens) + 1)]
         return LogProbs(tokens, tuple(total * share for share in shares))
 
@@ -117,17 +122,6 @@ def test_the_likeliest_option_is_the_answer_and_its_share_the_confidence(
     assert all(request.prompt == "2 + 2\n" for request in engine.asked)
 
 
-@dataclass
-class Tokens(Oracle):
-    """Gives each continuation the log-probabilities of its tokens."""
-
-    values: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
-
-    def likelihood(self, continuation: str) -> LogProbs:
-        values = self.values[continuation]
-        return LogProbs(("x",) * len(values), values)
-
-
 @each(
     ("values", "normalise", "reply"),
     [
@@ -142,7 +136,7 @@ class Tokens(Oracle):
 def test_options_that_tie_are_no_answer(
     tmp_path: Path, values: tuple[tuple[float, ...], ...], normalise: str, reply: str
 ) -> None:
-    engine = Tokens(values=dict(zip((" three", " four", " twenty-two or so"), values, strict=True)))
+    engine = Oracle(likely=dict(zip((" three", " four", " twenty-two or so"), values, strict=True)))
     task = quiz_of(tmp_path, normalise=normalise)
     record = asked(task, engine)
     ties = reply.startswith("equally")
@@ -168,7 +162,7 @@ def test_options_that_tie_are_no_answer(
 def test_a_text_whose_tokens_are_equally_likely_was_not_measured(
     tmp_path: Path, values: tuple[float, ...], error: str | None
 ) -> None:
-    record = asked(task_of(tmp_path, [{"text": "one"}], **TEXT), Tokens(values={"one": values}))
+    record = asked(task_of(tmp_path, [{"text": "one"}], **TEXT), Oracle(likely={"one": values}))
     assert (record.error, record.score is None) == (error, error is not None)
 
 
@@ -188,7 +182,7 @@ def test_texts_of_lm_eval_that_were_not_measured_fail_their_sample(
     kind: Any, values: list[tuple[float, ...]], measured: bool
 ) -> None:
     requests = [LmEvalRequest("", 0, "Q", kind=kind, continuation=str(place)) for place in range(len(values))]
-    engine = Tokens(values={str(place): own for place, own in enumerate(values)})
+    engine = Oracle(likely={str(place): own for place, own in enumerate(values)})
     if measured:
         responses, replies = asyncio.run(responses_of(engine, requests, "id"))
         assert (len(responses), replies) == (len(values), ())

@@ -234,11 +234,6 @@ def test_a_scale_that_is_not_a_positive_number_is_refused(scale: float) -> None:
         in_points(one_each([50.0]), one_each([50.0]), scale)
 
 
-def test_the_reference_is_brought_into_the_candidates_order() -> None:
-    both = pair_scores(one_each([1.0, 2.0, 3.0], "abc"), one_each([0.0, 0.0, 0.0], "cab"))
-    assert (both.ids, both.means().tolist()) == (("c", "a", "b"), [3.0, 1.0, 2.0])
-
-
 @pytest.mark.parametrize(
     ("candidate", "message"),
     [

@@ -93,7 +93,7 @@ def test_the_reason_of_an_earlier_replacement_stays(project: Project) -> None:
 def test_more_runs_lower_the_theta_that_a_run_reaches(tmp_path: Path) -> None:
     project, rng = Project(tmp_path, n=N, repeats=4), np.random.default_rng(0)
     right, thetas = rng.beta(1.0, 1.0, N), []
-    for added in (0, 7):
+    for added in (0, 3):
         for number in range(max(added, 1)):
             write_lines(project.scores, answers_of_runs(project, (100 * rng.binomial(1, right, size=(4, N))).tolist()))
             assert project.record(args=["--add"] if added or number else []) == 0
