@@ -40,9 +40,8 @@ def model() -> Iterator[Server]:
 def judge(tmp_path: Path, model: Server) -> Iterator[Server]:
     with Server(answer=lambda prompt: "1" if prompt.endswith(" 2") else "5") as made:
         serve(made, FIRST, "org/first-70b")
-        rubric = {"rubric": "1 + 4 {{ reply }}"}
         rows = [{"q": f"What is {i} + 1?", "a": "x"} for i in range(N)]
-        write_task(tmp_path, "sums", rows, metric="judge", judge=rubric)
+        write_task(tmp_path, "sums", rows, metric="judge", judge__rubric="1 + 4 {{ reply }}")
         write(tmp_path, model, made)
         yield made
 

@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 
 from accgate.cli.main import main
-from accgate.records.file import new_records, paths_of, read_records
+from accgate.records.file import Record, new_records, paths_of, read_records, to_line
+from tests.cases import each
 from tests.evaluation.serving import configure, merge, served_by, sums_of
 from tests.gates import said, without_seconds
 from tests.launcher import Launched
@@ -153,9 +154,8 @@ def test_shards_that_cannot_see_each_other_ask_what_is_expected_and_more_where_t
     assert (code, figures(joined)) == (whole[0], figures(whole[1]))
 
 
-def test_a_line_that_is_still_written_is_read_when_it_is_whole(tmp_path: Path, server: Server) -> None:
-    source = paths_of(tmp_path / "recorded", "m", "arithmetic").records.read_bytes()
-    first, second, *_ = source.splitlines(keepends=True)
+def test_a_line_that_is_still_written_is_read_when_it_is_whole(tmp_path: Path) -> None:
+    first, second = (to_line(Record(i, 0, 100.0, "4", "4", "4", "stop", 1, 1, 0.0, None)) for i in "ab")
     path = tmp_path / "growing.jsonl"
     path.write_bytes(first + second[:40])
     records, offset = new_records(path, 0)
@@ -164,21 +164,25 @@ def test_a_line_that_is_still_written_is_read_when_it_is_whole(tmp_path: Path, s
     assert new_records(path, offset)[1] == len(first + second)
 
 
+@each(
+    ("options", "fault"),
+    [
+        (["--together", "all"], "give --shard i/N too"),
+        (["--together", "all", "--shard", "1/2", "--out", "out"], "leave --out out"),
+        (["--first"], "give --shard i/N too"),
+        (["--together", "all", "--shard", "1/2", "--first"], "leave it out with --together"),
+    ],
+)
 def test_together_is_for_shards_and_instead_of_out(
-    tmp_path: Path, server: Server, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, options: list[str], fault: str, capsys: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert command(tmp_path, "run", "--together", str(tmp_path / "all")) == 2
-    assert "give --shard i/N too" in said(capsys)
-    assert together(tmp_path, "1/2", "--out", str(tmp_path / "out")) == 2
-    assert "leave --out out" in said(capsys)
-    assert command(tmp_path, "run", "--first") == 2
-    assert "give --shard i/N too" in said(capsys)
-    assert together(tmp_path, "1/2", "--first") == 2
-    assert "leave it out with --together" in said(capsys)
+    monkeypatch.chdir(tmp_path)
+    assert main(["run", "no such file", *options]) == 2
+    assert fault in said(capsys)
 
 
 def test_a_shard_beside_others_leaves_the_folder_of_whole_runs_alone(
-    tmp_path: Path, server: Server, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     result, old = tmp_path / "accgate-out" / "accgate.json", tmp_path / "all" / "shard-1-of-2" / "shard.json"
