@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -103,14 +104,15 @@ class Decoder:
 
 
 def evaluated(
-    engine: Decoder, task: Task, out: Path, rule: StopRule | None, stop: Stop | None = None, max_failed: float = 0.1
+    engine: Decoder, task: Task, out: Path, rule: StopRule | None, observer: Silent | None = None, **limits: Any
 ) -> tuple[Evaluation, float]:
     """The evaluation, and its seconds on the engine's clock."""
     loop = Loop()
-    assignment = Assignment("m", task, 1, Sampling(), {}, max_failed)
+    assignment = Assignment("m", task, 1, Sampling(), {}, limits.pop("max_failed", 0.1))
     work = evaluate(
-        engine, assignment, paths_of(out, "m", "t"), observer=Silent(), stop_rule=rule, stop=stop, clock=loop.time
-    )
+        engine, assignment, paths_of(out, "m", "t"), observer=observer or Silent(), stop_rule=rule, clock=loop.time,
+        **limits,
+    )  # fmt: skip
     try:
         return loop.run_until_complete(work), loop.time()
     finally:
@@ -281,7 +283,7 @@ def test_samples_that_wait_for_the_limit_end_with_the_run(tmp_path: Path) -> Non
             stop.request()
             return reply
 
-    done, _ = evaluated(Stopped(frozenset(), 128), task, tmp_path / "stop", Foresees(20, math.inf), stop)
+    done, _ = evaluated(Stopped(frozenset(), 128), task, tmp_path / "stop", Foresees(20, math.inf), stop=stop)
     assert not done.complete
     assert 0 < len(done.records) <= 128 // 4
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import math
 import os
-import threading
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -53,15 +53,23 @@ def the_file(folder: Path, ending: str = "lines") -> Path:
     return path
 
 
-def test_a_reply_comes_back_as_it_was_and_says_that_it_was_kept(shelf: Shelf) -> None:
-    assert shelf.get(KEY) == replace(REPLY, cached=True)
-    assert shelf.get(OTHER) is None
-
-
-def test_a_reply_with_calls_comes_back_as_it_was(opened: Callable[..., Shelf]) -> None:
-    reply = replace(REPLY, text="", tool_calls=(("weather", '{"city": "Rome"}'), ("weather", "{")))
-    opened().put(KEY, reply)
-    assert opened().get(KEY) == replace(reply, cached=True)
+@pytest.mark.parametrize(
+    "kept",
+    [
+        REPLY,
+        replace(REPLY, text="", tool_calls=(("weather", '{"city": "Rome"}'), ("weather", "{"))),
+        replace(REPLY, logprobs=(-0.5, -1 / 3)),
+        LogProbs((" A", "\ud83d"), (-0.1234567890123456789, -12.5), True),
+        LogProbs((" A",), (-math.inf,), False),
+        LogProbs((), (), None),
+    ],
+)
+def test_what_an_engine_gave_comes_back_as_it_was_and_says_that_it_was_kept(
+    opened: Any, kept: Reply | LogProbs
+) -> None:
+    opened().put(KEY, kept)
+    assert opened().get(KEY) == replace(kept, cached=True)
+    assert opened().get(OTHER) is None
 
 
 def test_another_model_never_sees_it(tmp_path: Path, shelf: Shelf, said: list[str], opened: Any) -> None:
@@ -76,25 +84,6 @@ def test_another_model_never_sees_it(tmp_path: Path, shelf: Shelf, said: list[st
 def test_only_replies_of_a_model_are_kept(tmp_path: Path, said: list[str], opened: Any, reply: Reply) -> None:
     opened().put(KEY, reply)
     assert opened().get(KEY) is None
-
-
-@pytest.mark.parametrize(
-    "scored",
-    [
-        LogProbs((" A", "\ud83d"), (-0.1234567890123456789, -12.5), True),
-        LogProbs((" A",), (-math.inf,), False),
-        LogProbs((), (), None),
-    ],
-)
-def test_log_probabilities_come_back_as_they_were(opened: Any, scored: LogProbs) -> None:
-    opened().put(KEY, scored)
-    assert opened().get(KEY) == replace(scored, cached=True)
-
-
-def test_log_probabilities_of_a_reply_come_back_with_it(opened: Any) -> None:
-    reply = replace(REPLY, logprobs=(-0.5, -1 / 3))
-    opened().put(KEY, reply)
-    assert opened().get(KEY) == replace(reply, cached=True)
 
 
 class Counting:
@@ -181,21 +170,17 @@ def test_a_torn_last_line_is_passed_over_in_silence(tmp_path: Path, shelf: Shelf
     assert said == []
 
 
-def test_two_runs_at_once_keep_all_replies_of_both(tmp_path: Path, said: list[str], opened: Any) -> None:
-    shelves = [opened() for _ in range(2)]
+def test_two_runs_at_once_keep_all_replies_of_both(opened: Any) -> None:
+    shelves, keys = [opened() for _ in range(2)], [f"{i:064}" for i in range(400)]
 
     def work(number: int) -> None:
-        for i in range(200):
-            shelves[number].put(f"{number}{i:063}", Reply(f"{number} {i}"))
+        for key in keys[number::2]:
+            shelves[number].put(key, Reply(key))
 
-    threads = [threading.Thread(target=work, args=(number,)) for number in range(2)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    with ThreadPoolExecutor(2) as threads:
+        list(threads.map(work, range(2)))
     again = opened()
-    found = [again.get(f"{number}{i:063}") for number in range(2) for i in range(200)]
-    assert [reply.text for reply in found if reply] == [f"{number} {i}" for number in range(2) for i in range(200)]
+    assert [again.get(key).text for key in keys] == keys
 
 
 def test_a_folder_that_cannot_be_written_is_said_once_and_stops_nothing(
@@ -225,6 +210,8 @@ def names(folder: Path) -> set[str]:
 
 def test_prune_removes_what_was_not_used_for_so_long(tmp_path: Path) -> None:
     filled(tmp_path, {"old": (100.0, 10), "new": (900.0, 20)})
+    last_used_first = [(1, 20, 900.0), (1, 10, 100.0)]
+    assert [(kept.replies, kept.bytes, kept.used) for kept in contents(tmp_path)] == last_used_first
     assert prune(tmp_path, older_than=500.0, now=1000.0) == (1, 10)
     assert names(tmp_path) == {"new"}
     assert len(list(tmp_path.iterdir())) == 1
@@ -245,8 +232,3 @@ def test_prune_touches_nothing_but_a_cache(tmp_path: Path) -> None:
     assert prune(tmp_path, older_than=0.0, now=1000.0) == (1, 10)
     assert len(list(tmp_path.rglob("*.lines"))) == 2
     assert (tmp_path / ("0" * 64) / "mine.txt").exists()
-
-
-def test_what_was_used_last_is_first_in_the_list(tmp_path: Path) -> None:
-    filled(tmp_path, {"old": (100.0, 10), "new": (900.0, 20)})
-    assert [(kept.replies, kept.bytes, kept.used) for kept in contents(tmp_path)] == [(1, 20, 900.0), (1, 10, 100.0)]

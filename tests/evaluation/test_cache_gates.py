@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,30 +15,11 @@ from accgate.engines.base import IMAGE
 from accgate.evaluation.cache import identity
 from accgate.records.file import read_records
 from accgate.tasks.definition import library_file
+from tests.evaluation.serving import configure, served_by, sums_of
 from tests.gates import without_seconds
 from tests.servers import Server, sums
 
-CONFIG = """\
-[gate]
-early_stopping = false
-
-[models.m]
-engine = "openai"
-model = "toy"
-options = {{ base_url = "{url}", max_retries = 0 }}
-
-[models.c]
-engine = "openai"
-model = "toy"
-variant = {{ quant = "fp8" }}
-baseline = "m"
-options = {{ base_url = "{url}", max_retries = 0 }}
-{sampling}
-[tasks.arithmetic]
-options = {{ high = 20 }}
-num_samples = 40
-{task}
-"""
+BESIDE: dict[str, Any] = {"baseline": "m"}
 
 
 class Gate:
@@ -47,17 +28,26 @@ class Gate:
         (folder / "toy").write_text("weights")
         self.write()
 
-    def write(self, sampling: str = "", task: str = "") -> None:
-        text = CONFIG.format(url=self.server.url, sampling=sampling, task=task)
-        (self.folder / "accuracy.toml").write_text(text)
+    def write(self, model: Mapping[str, Any] = BESIDE, **task: Any) -> None:
+        served = served_by(self.server.url)
+        tables = {
+            "gate": {"early_stopping": False},
+            "models.m": served,
+            "models.c": {**served, "variant": {"quant": "fp8"}, **model},
+            "tasks.arithmetic": sums_of(40, **task),
+        }
+        self.config = configure(self.folder, tables)
+
+    def sample(self, **sampling: float) -> None:
+        self.write(BESIDE | {"sampling": sampling})
 
     def run(self, *arguments: str, command: str = "run", model: str = "c") -> int:
         """Run; how often the server was asked."""
         self.count += 1
         before = len(self.server.seen)
-        config, self.out = str(self.folder / "accuracy.toml"), self.folder / f"out{self.count}"
+        self.out = self.folder / f"out{self.count}"
         fixed = ["--out", str(self.out), "--quiet", "--models", model]
-        assert main([command, config, *fixed, *arguments]) in (0, 1)
+        assert main([command, str(self.config), *fixed, *arguments]) in (0, 1)
         return len(self.server.seen) - before
 
     def cached(self, *arguments: str, **keys: str) -> int:
@@ -76,7 +66,8 @@ class Gate:
 def gate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Gate]:
     monkeypatch.setitem(identity.DISTRIBUTIONS, "openai", "aiohttp")
     monkeypatch.setenv(IMAGE, "sha256:abc")
-    monkeypatch.delenv("ACCGATE_CACHE", raising=False)
+    for name in ("ACCGATE_CACHE", "PYTHONPATH"):
+        monkeypatch.delenv(name, raising=False)
     with Server(sums(wrong=0.2)) as server:
         made = Gate(tmp_path, server)
         assert made.run(command="record", model="m") == 40
@@ -89,9 +80,8 @@ def test_a_cache_that_is_a_file_is_refused_before_anything_is_asked(
     file, asked = gate.folder / "cache", len(gate.server.seen)
     file.write_text("in the way")
     capsys.readouterr()
-    assert main(["run", str(gate.folder / "accuracy.toml"), "--quiet", "--cache", str(file)]) == 2
-    (line,) = capsys.readouterr().err.splitlines()
-    assert line == f"accgate: {file}: is no folder; name one with --cache or ACCGATE_CACHE, or run with --no-cache"
+    assert main(["run", str(gate.config), "--quiet", "--cache", str(file)]) == 2
+    assert f"accgate: {file}: is no folder; name one with --cache" in capsys.readouterr().err
     assert len(gate.server.seen) == asked
 
 
@@ -121,9 +111,7 @@ def test_kept_replies_are_scored_anew(gate: Gate) -> None:
     library = library_file("arithmetic")
     task.write_text(library.read_text().replace("numeric_match", "exact_match"))
     assert "exact_match" in task.read_text()
-    gate.write(task=f'file = "{task}"\nreference = 80\nreference_num_samples = 40\nsigma = 40')
-    text = (gate.folder / "accuracy.toml").read_text().replace('baseline = "m"\n', "")
-    (gate.folder / "accuracy.toml").write_text(text)
+    gate.write(model={}, file=str(task), reference=80, reference_num_samples=40, sigma=40)
     assert gate.cached() == 0
     assert len(gate.records) == 40
 
@@ -136,14 +124,14 @@ def test_whatever_can_change_an_answer_is_asked_again(gate: Gate, monkeypatch: p
     elif change == "image":
         monkeypatch.setenv(IMAGE, "sha256:def")
     else:
-        gate.write(sampling="sampling = { top_p = 0.5 }\n")
+        gate.sample(top_p=0.5)
     assert gate.cached() == 40
 
 
 def test_at_a_temperature_only_what_has_a_seed_is_kept(gate: Gate) -> None:
-    gate.write(sampling="sampling = { temperature = 0.5 }\n")
+    gate.sample(temperature=0.5)
     assert [gate.cached(), gate.cached()] == [40, 40]
-    gate.write(sampling="sampling = { temperature = 0.5, seed = 1 }\n")
+    gate.sample(temperature=0.5, seed=1)
     assert [gate.cached(), gate.cached()] == [40, 0]
 
 

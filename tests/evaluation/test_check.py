@@ -85,11 +85,6 @@ def assignment(samples: int = 20, **changes: Any) -> Assignment:
     return dataclasses.replace(made, **changes)
 
 
-@pytest.fixture
-def paths(tmp_path: Path) -> RecordPaths:
-    return paths_of(tmp_path, "m", "arithmetic")
-
-
 def evaluated(
     engine: Any, asked: Assignment, paths: RecordPaths, earlier: Sequence[Record] = (), observer: Any = None
 ) -> Evaluation:
@@ -228,21 +223,6 @@ def test_an_error_of_the_engine_cancels_the_others_and_keeps_the_records(
     assert watcher.events[-1] == "ended"
 
 
-def test_a_cancelled_evaluation_leaves_nothing_in_flight(paths: RecordPaths) -> None:
-    async def work() -> None:
-        running = asyncio.create_task(evaluate(engine, assignment(), paths, observer=Watcher()))
-        while len(engine.asked) < 8 and not running.done():  # noqa: ASYNC110
-            await asyncio.sleep(0)
-        running.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await running
-        assert engine.in_flight == 0
-
-    engine = Solver()
-    asyncio.run(work())
-    assert 5 <= len(read_records(paths.records)) < 20
-
-
 def test_repeats_have_seeds_of_their_own_and_unique_keys(paths: RecordPaths) -> None:
     engine = Solver()
     found = evaluated(engine, assignment(5, repeats=3, sampling=Sampling(seed=40)), paths)
@@ -254,29 +234,13 @@ def test_repeats_have_seeds_of_their_own_and_unique_keys(paths: RecordPaths) -> 
 def test_sampling_reaches_the_request_and_unset_values_leave_the_tasks(paths: RecordPaths) -> None:
     engine, asked = Solver(1), assignment(1)
     evaluated(engine, asked, paths)
-    set_values = Sampling(
-        temperature=0.7, max_tokens=99, top_p=0.9, top_k=40, seed=3, stop=("Q:",), extra={"min_p": 0.1}
-    )
-    evaluated(engine, dataclasses.replace(asked, sampling=set_values), paths)
+    values: dict[str, Any] = {"temperature": 0.7, "max_tokens": 99, "top_p": 0.9, "top_k": 40, "seed": 3}
+    values["extra"] = {"min_p": 0.1}
+    evaluated(engine, dataclasses.replace(asked, sampling=Sampling(**values, stop=("Q:",))), paths)
     plain, full = engine.asked
-    sample, task = asked.task.samples[0], asked.task
-    assert plain == Request(
-        sample.id, 0, sample.user, "", task.content.mode, task.content.max_tokens, 0.0, stop=task.content.stop
-    )
-    assert full == Request(
-        sample.id,
-        0,
-        sample.user,
-        "",
-        task.content.mode,
-        99,
-        0.7,
-        0.9,
-        40,
-        3,
-        (*task.content.stop, "Q:"),
-        {"min_p": 0.1},
-    )
+    sample, content = asked.task.samples[0], asked.task.content
+    assert plain == Request(sample.id, 0, sample.user, "", content.mode, content.max_tokens, 0.0, stop=content.stop)
+    assert full == dataclasses.replace(plain, **values, stop=(*content.stop, "Q:"))
 
 
 def test_columns_and_the_system_message_of_a_task_are_kept(tmp_path: Path, paths: RecordPaths) -> None:
@@ -299,54 +263,10 @@ def unfinished(asked: Assignment, paths: RecordPaths, scored: int = 7, failed: i
     return kept
 
 
-def test_a_resumed_evaluation_asks_only_what_is_missing_or_failed(paths: RecordPaths) -> None:
-    asked, engine, watcher = assignment(), Solver(), Watcher()
-    kept = resumable_records(asked, paths, resume=True)
-    assert kept == []
-    earlier = unfinished(asked, paths, scored=7, failed=2)
-    kept = resumable_records(asked, paths, resume=True)
-    assert kept == earlier[:7]
-    found = evaluated(engine, asked, paths, kept, watcher)
-    assert [request.id for request in engine.asked] == [sample.id for sample in asked.task.samples[7:]]
-    assert list(found.records[:7]) == kept
-    assert set(read_records(paths.records)) == set(found.records)
-    assert len(found.records) == 20
-    assert watcher.events[0] == ("m", "arithmetic", 20, 7)
-
-
-def test_a_finished_run_starts_anew_and_resumes_to_itself(paths: RecordPaths) -> None:
-    asked = assignment()
-    records = evaluated(Solver(), asked, paths).records
-    assert resumable_records(asked, paths, resume=False) == []
-    assert set(resumable_records(asked, paths, resume=True)) == set(records)
-
-
 @pytest.mark.parametrize("resume", [True, False])
 def test_a_run_without_one_scored_record_starts_anew_with_any_settings(paths: RecordPaths, resume: bool) -> None:
     unfinished(assignment(), paths, scored=0, failed=3)
     assert resumable_records(assignment(settings={"model": "mended"}), paths, resume=resume) == []
-
-
-def test_an_unfinished_run_is_not_overwritten_without_resume(paths: RecordPaths) -> None:
-    unfinished(assignment(), paths)
-    with pytest.raises(BadInput, match=r"arithmetic\.jsonl: holds 7 records of an unfinished run; go on with --resume"):
-        resumable_records(assignment(), paths, resume=False)
-
-
-@pytest.mark.parametrize(
-    ("changes", "named"),
-    [
-        ({"settings": {"model": "other"}}, "model"),
-        ({"settings": {}}, "model"),
-        ({"settings": {"model": "toy", "options": {"n": 1}}}, "options"),
-        ({"settings": {"model": "toy", "environment": {"torch": "2.9"}}}, "environment"),
-        ({"repeats": 2}, "records"),
-    ],
-)
-def test_other_settings_are_named_on_resume(paths: RecordPaths, changes: dict[str, Any], named: str) -> None:
-    unfinished(assignment(), paths)
-    with pytest.raises(BadInput, match=rf"\.settings\.json: {named} changed since the run began; undo that, or start"):
-        resumable_records(assignment(**changes), paths, resume=True)
 
 
 @pytest.mark.parametrize("part", ["dataset", "prompt", "extract", "metric", "reply"])
@@ -371,7 +291,7 @@ def test_records_with_a_score_out_of_range_are_refused_on_resume(paths: RecordPa
 
 def test_records_of_other_samples_are_refused_on_resume(paths: RecordPaths) -> None:
     unfinished(assignment(), paths)
-    asked = assignment(20)
+    asked = assignment()
     other = dataclasses.replace(asked.task, samples=asked.task.samples[3:])
     settings = json.loads(paths.settings.read_text())
     paths.settings.write_text(json.dumps({**settings, "records": 17}))
@@ -379,17 +299,14 @@ def test_records_of_other_samples_are_refused_on_resume(paths: RecordPaths) -> N
         resumable_records(dataclasses.replace(asked, task=other), paths, resume=True)
 
 
-@pytest.mark.parametrize("content", [None, "", "[1]", "{"])
+@pytest.mark.parametrize("content", [None, "[1]", "{"])
 @pytest.mark.parametrize("resume", [True, False])
 def test_records_without_readable_settings_are_refused(paths: RecordPaths, content: str | None, resume: bool) -> None:
     unfinished(assignment(), paths)
     paths.settings.unlink()
     if content is not None:
         paths.settings.write_text(content)
-    with pytest.raises(
-        BadInput,
-        match=r"\.settings\.json: (is missing|cannot be read|is damaged).*; delete .* name another --out",
-    ):
+    with pytest.raises(BadInput, match=r"\.settings\.json: .*; delete .* name another --out"):
         resumable_records(assignment(), paths, resume=resume)
 
 

@@ -21,7 +21,7 @@ from accgate.decision.progress import early_stop
 from accgate.design import Choice, Data, Design, choose_test
 from accgate.engines import Reply, Request, RequestFailed
 from accgate.errors import BadInput, CannotEvaluate
-from accgate.evaluation.assignment import Assignment
+from accgate.evaluation.assignment import Assignment, Silent
 from accgate.evaluation.check import evaluate
 from accgate.evaluation.outcome import Evaluation
 from accgate.evaluation.resume import refuse_unfinished, resumable_records
@@ -31,7 +31,6 @@ from accgate.planning.model import PlannedModel
 from accgate.records.file import Record, RecordPaths, paths_of, read_records
 from accgate.records.scores import Scores
 from accgate.result import EngineInfo
-from accgate.stats import share_of_alpha
 from accgate.tasks.task import Task
 from accgate.verdict import Verdict
 from tests.gates import RIGHT, WRONG, questions, write_task
@@ -76,18 +75,6 @@ class Hurried:
     async def close(self) -> None: ...
 
 
-class Watcher:
-    def __init__(self) -> None:
-        self.ends = 0
-
-    def started(self, model: str, task: str, total: int, kept: Sequence[Record]) -> None: ...
-
-    def finished(self, record: Record) -> None: ...
-
-    def ended(self) -> None:
-        self.ends += 1
-
-
 class StopsAfter:
     """Notes what it is shown, and says that `enough` samples decide."""
 
@@ -109,11 +96,6 @@ def assignment(**changes: Any) -> Assignment:
     return replace(Assignment("m", TASK, 1, Sampling(), {"model": "toy"}, max_failed=0.1), **changes)
 
 
-@pytest.fixture
-def paths(tmp_path: Path) -> RecordPaths:
-    return paths_of(tmp_path, "m", "arithmetic")
-
-
 def evaluated(
     engine: Any,
     asked: Assignment,
@@ -121,10 +103,10 @@ def evaluated(
     stop_rule: Callable[[Sequence[Record]], bool] | None,
     earlier: Sequence[Record] = (),
 ) -> Evaluation:
-    return asyncio.run(evaluate(engine, asked, paths, earlier=earlier, observer=Watcher(), stop_rule=stop_rule))
+    return asyncio.run(evaluate(engine, asked, paths, earlier=earlier, observer=Silent(), stop_rule=stop_rule))
 
 
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("repeats", [1, 3])
 def test_what_is_looked_at_is_a_gapless_beginning_of_the_order_that_grows(
     paths: RecordPaths, seed: int, repeats: int
@@ -149,7 +131,7 @@ def test_the_records_are_the_finished_beginning_as_whoever_reads_the_file_finds_
     paths: RecordPaths, repeats: int
 ) -> None:
     order = [(id_, repeat) for id_ in IDS for repeat in range(repeats)]
-    for seed in range(5):
+    for seed in range(3):
         stop_rule = StopsAfter(enough=60)
         found = evaluated(Hurried(seed), assignment(repeats=repeats), paths, stop_rule)
         assert found.stopped
@@ -159,7 +141,7 @@ def test_the_records_are_the_finished_beginning_as_whoever_reads_the_file_finds_
         assert len(found.records) >= len(stop_rule.shown[-1])
 
 
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", range(3))
 def test_the_engine_is_asked_little_more_once_it_is_decided(paths: RecordPaths, seed: int) -> None:
     engine = Hurried(seed)
     found = evaluated(engine, assignment(), paths, StopsAfter(enough=60))
@@ -200,14 +182,6 @@ def test_the_file_holds_whole_records_of_what_finished_and_no_other(paths: Recor
     assert len(found.records) + len(found.beyond) == len(in_file)
 
 
-def test_a_run_that_stopped_is_not_taken_for_unfinished(paths: RecordPaths) -> None:
-    evaluated(Hurried(), assignment(), paths, StopsAfter(enough=60))
-    refuse_unfinished(paths)
-    assert resumable_records(assignment(), paths, resume=False) == []
-    again = evaluated(Hurried(3), assignment(), paths, None)
-    assert (len(again.records), again.stopped) == (N, False)
-
-
 def test_a_run_that_lost_a_record_after_it_stopped_is(paths: RecordPaths) -> None:
     evaluated(Hurried(), assignment(), paths, StopsAfter(enough=60))
     lines = paths.records.read_bytes().splitlines(keepends=True)
@@ -232,7 +206,7 @@ def test_a_stopped_run_that_is_begun_again_and_killed_is_unfinished(paths: Recor
         refuse_unfinished(paths)
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 def test_a_resumed_run_that_had_stopped_decides_again_without_a_question(paths: RecordPaths, seed: int) -> None:
     evaluated(Hurried(seed), assignment(), paths, StopsAfter(enough=60))
     before = read_records(paths.records)
@@ -294,11 +268,10 @@ def test_an_error_of_the_stop_rule_ends_the_evaluation_and_leaves_nothing_in_fli
     assert [record.key for record in read_records(paths.records)] == engine.finished
 
 
-def test_a_cancelled_evaluation_with_a_stop_rule_leaves_nothing_in_flight(paths: RecordPaths) -> None:
+@pytest.mark.parametrize("stop_rule", [None, StopsAfter(10**9)])
+def test_a_cancelled_evaluation_leaves_nothing_in_flight(paths: RecordPaths, stop_rule: StopsAfter | None) -> None:
     async def work() -> None:
-        running = asyncio.create_task(
-            evaluate(engine, assignment(), paths, observer=Watcher(), stop_rule=StopsAfter(10**9))
-        )
+        running = asyncio.create_task(evaluate(engine, assignment(), paths, observer=Silent(), stop_rule=stop_rule))
         while len(engine.finished) < 40:  # noqa: ASYNC110
             await asyncio.sleep(0)
         running.cancel()
@@ -408,16 +381,13 @@ def record(id_: str, score: float | None) -> Record:
 def test_the_number_of_clusters_does_not_depend_on_the_order_in_which_replies_finish(tmp_path: Path) -> None:
     task = clustered_task(tmp_path, 400, 5)
     found = [gate(Hurried(seed), check(task, theta=15.0), paths_of(tmp_path, str(seed), "t"))[0] for seed in range(4)]
-    assert len({verdict.n for verdict in found}) == 1
-    assert len({verdict.clusters for verdict in found}) == 1
+    assert len({(verdict.n, verdict.clusters) for verdict in found}) == 1
 
 
 def test_the_number_of_failures_does_not_depend_on_the_order_in_which_replies_finish(tmp_path: Path) -> None:
-    found = [
-        gate(Hurried(seed, broken=IDS[20::11]), check(TASK), paths_of(tmp_path, str(seed), "t")) for seed in range(6)
-    ]
-    assert len({(verdict.n, verdict.verdict) for verdict, _ in found}) == 1
-    assert len({verdict.candidate.errors for verdict, _ in found}) == 1
+    made, broken = check(TASK), IDS[20::11]
+    found = [gate(Hurried(seed, broken=broken), made, paths_of(tmp_path, str(seed), "t"))[0] for seed in range(6)]
+    assert len({(verdict.n, verdict.verdict, verdict.candidate.errors) for verdict in found}) == 1
 
 
 def test_with_under_30_clusters_the_whole_run_is_evaluated(tmp_path: Path) -> None:
@@ -439,15 +409,3 @@ def test_without_a_sequential_test_or_scores_of_a_reference_nothing_stops_early(
     assert early_stop(made) is not None
     assert early_stop(replace(made, choice=Choice("paired", "mcnemar"))) is None
     assert early_stop(replace(made, reference=None)) is None
-
-
-def test_the_stop_rule_of_one_of_several_checks_is_stricter() -> None:
-    made, wrong = check(TASK, theta=10.0), set(IDS[3:60:6])
-    records = [record(id_, 0.0 if id_ in wrong else 100.0) for id_ in IDS]
-    stops = []
-    for checks, correction in ((1, "holm"), (5, "holm"), (5, "none")):
-        stop_rule = early_stop(replace(made, alpha_planned=share_of_alpha(made.design.alpha, correction, checks)))
-        assert stop_rule is not None
-        stops.append(next(n for n in range(1, N) if stop_rule(records[:n])))
-    alone, stricter, uncorrected = stops
-    assert alone == uncorrected < stricter

@@ -78,12 +78,8 @@ def test_with_early_stopping_off_every_sample_is_asked(tmp_path: Path, asked: li
     asked.clear()
     assert project.run(spread(120)) == 1
     assert len(asked) == 400
-    assert (project.check["test"], project.check["n"], project.check["n_max"], project.check["stop"]) == (
-        "unconditional",
-        400,
-        None,
-        None,
-    )
+    found = {key: project.check[key] for key in ("test", "n", "n_max", "stop")}
+    assert found == {"test": "unconditional", "n": 400, "n_max": None, "stop": None}
 
 
 def test_without_theta_a_gate_does_not_stop_early(tmp_path: Path, asked: list[str]) -> None:

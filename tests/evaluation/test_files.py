@@ -22,6 +22,7 @@ from accgate.planning.design import planned_model
 from accgate.planning.model import PlannedModel
 from accgate.records.file import paths_of
 from tests.cases import each
+from tests.evaluation.serving import configure, merge, served_by, sums_of
 from tests.gates import questions, said, table, write_task
 from tests.loading import load_task
 from tests.servers import Fault, Server
@@ -66,17 +67,17 @@ def test_a_damaged_memory_of_files_is_as_none(tmp_path: Path, content: str) -> N
 
 
 def content(folder: Path, engine: str = "llamacpp", model: str = "w.gguf", **keys: Any) -> dict[str, str]:
-    path = folder / "accuracy.toml"
-    tables = {"models.m": {"engine": engine, "model": model, **keys}, "tasks.arithmetic": {"target": 50}}
-    path.write_text("".join(table(name, values) for name, values in tables.items()), encoding="utf-8")
+    path = configure(
+        folder, {"models.m": {"engine": engine, "model": model, **keys}, "tasks.arithmetic": {"target": 50}}
+    )
     return content_of(planned_model(load_config(path), "m"), FileDigests())
 
 
-def planned(folder: Path, model: str, options: str = "") -> PlannedModel:
+def planned(folder: Path, model: str, **options: Any) -> PlannedModel:
     """A model of vLLM."""
-    options = f'engine = "vllm"\nmodel = "{model}"\noptions = {{ {options} }}\n'
-    (folder / "accuracy.toml").write_text(f"[models.m]\n{options}[tasks.arithmetic]\ntarget = 50\n")
-    return planned_model(load_config(folder / "accuracy.toml"), "m")
+    keys = {"engine": "vllm", "model": model, "options": options}
+    path = configure(folder, {"models.m": keys, "tasks.arithmetic": {"target": 50}})
+    return planned_model(load_config(path), "m")
 
 
 def write(path: Path, text: str = "one") -> Path:
@@ -99,16 +100,16 @@ def test_the_next_models_files_are_read_where_memory_has_room_for_them(
     assert files.free_memory() == room
 
 
-@pytest.mark.parametrize("options", ['revision = "abc"', 'load_format = "dummy"'])
+@pytest.mark.parametrize("options", [{"revision": "abc"}, {"load_format": "dummy"}])
 def test_the_next_models_weights_are_downloaded_until_its_turn(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: dict[str, str]
 ) -> None:
     python = tmp_path / "python"
     python.write_text(f'#!/bin/sh\necho "$4 $5" >"{tmp_path}/asked"\nexec sleep 60\n')
     python.chmod(0o755)
     monkeypatch.setattr(sys, "executable", str(python))
-    ahead = files.Prefetch(planned(tmp_path, "org/name", options), FileDigests())
-    is_asked, end = options.startswith("revision"), time.monotonic() + 5.0
+    ahead = files.Prefetch(planned(tmp_path, "org/name", **options), FileDigests())
+    is_asked, end = "revision" in options, time.monotonic() + 5.0
     while is_asked and not (tmp_path / "asked").exists() and time.monotonic() < end:
         time.sleep(0.01)
     ahead.end()
@@ -131,11 +132,9 @@ def test_a_run_prefetches_each_model_but_the_first_and_no_failure_of_it_matters(
     write_task(tmp_path, rows=questions(4, 100))
     rows = [{"id": sample.id, "score": 100} for sample in load_task("sums", file=tmp_path / "sums.toml").samples]
     (tmp_path / "scores.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
-    table = 'engine = "recorded"\nmodel = "scores.jsonl"\n'
-    models = "".join(f"[models.{name}]\n{table}" for name in "abc")
-    (tmp_path / "accuracy.toml").write_text(f'{models}[tasks.sums]\nfile = "sums.toml"\n')
-    config = str(tmp_path / "accuracy.toml")
-    assert main(["record", config, "--out", str(tmp_path / "out")]) == 0
+    models = {f"models.{name}": {"engine": "recorded", "model": "scores.jsonl"} for name in "abc"}
+    config = configure(tmp_path, {**models, "tasks.sums": {"file": "sums.toml"}})
+    assert main(["record", str(config), "--out", str(tmp_path / "out")]) == 0
     assert asked == ["b", "c"]
 
 
@@ -144,6 +143,11 @@ def test_the_same_files_in_another_folder_have_the_same_digests(tmp_path: Path) 
     write(tmp_path / "b" / "w.gguf")
     assert content(tmp_path / "a") == content(tmp_path / "b")
     assert [*content(tmp_path / "a")] == ["w.gguf"]
+
+
+def serving(*words: str, **options: Any) -> dict[str, Any]:
+    """A model whose server is started by this command."""
+    return {"engine": "openai", "model": "m", "options": {"serve": words, **options}}
 
 
 @each(
@@ -155,13 +159,11 @@ def test_the_same_files_in_another_folder_have_the_same_digests(tmp_path: Path) 
         ("t.jinja", {"options": {"chat_template": "t.jinja"}}),
         ("t.jinja", {"sampling": {"extra": {"chat_template": "t.jinja"}}}),
         ("ckpt/model.safetensors", {"engine": "vllm", "model": "ckpt"}),
+        ("ckpt/sub/more.safetensors", {"engine": "vllm", "model": "ckpt"}),
         ("lora/a.safetensors", {"engine": "vllm", "model": "org/m", "options": {"lora": "lora"}}),
-        ("ckpt/model.safetensors", {"engine": "openai", "model": "m", "options": {"serve": ["vllm", "ckpt"]}}),
-        ("w.gguf", {"engine": "openai", "model": "m", "options": {"serve": ["llama-server", "--model=w.gguf"]}}),
-        (
-            "w-00002-of-00002.gguf",
-            {"engine": "openai", "model": "m", "options": {"serve": ["llama-server", "-m", "w-00001-of-00002.gguf"]}},
-        ),
+        ("ckpt/model.safetensors", serving("vllm", "ckpt")),
+        ("w.gguf", serving("llama-server", "--model=w.gguf")),
+        ("w-00002-of-00002.gguf", serving("llama-server", "-m", "w-00001-of-00002.gguf")),
         ("w.gguf", {"engine": "ray", "options": {"engine": "llamacpp"}}),
         ("ckpt/model.safetensors", {"engine": "ray", "model": "ckpt", "options": {"engine": "vllm"}}),
     ],
@@ -181,11 +183,11 @@ def test_a_file_that_can_change_an_answer_counts(tmp_path: Path, file: str, keys
     [
         ("m.jsonl", {"engine": "recorded", "model": "m.jsonl"}),
         ("m", {"engine": "openai", "model": "m", "options": {"base_url": "http://127.0.0.1:1/v1"}}),
-        ("server", {"engine": "openai", "model": "m", "options": {"serve": ["server", "{port}"]}}),
-        ("s.py", {"engine": "openai", "model": "m", "options": {"serve": ["python", "s.py", "{port}"]}}),
-        ("log", {"engine": "openai", "model": "m", "options": {"serve": ["s", "{port}"], "serve_log": "log"}}),
-        ("config.json", {"engine": "openai", "model": "m", "options": {"serve": ["s", ".", ""]}}),
-        ("logs/today", {"engine": "openai", "model": "m", "options": {"serve": ["s", "logs"]}}),
+        ("server", serving("server", "{port}")),
+        ("s.py", serving("python", "s.py", "{port}")),
+        ("log", serving("s", "{port}", serve_log="log")),
+        ("config.json", serving("s", ".", "")),
+        ("logs/today", serving("s", "logs")),
         ("ckpt/config.json", {"engine": "vllm", "model": "org/m", "options": {"download_dir": "ckpt"}}),
         ("x.gguf", {"engine": "ray", "model": "w.gguf", "options": {"engine": "llamacpp"}}),
     ],
@@ -210,11 +212,9 @@ def test_what_git_and_the_hub_keep_beside_a_checkpoint_does_not_count(tmp_path: 
 
 @pytest.fixture
 def folder(tmp_path: Path, server: Server) -> Path:
-    options = {"base_url": server.url, "concurrency": 4, "max_retries": 0}
-    model = {"engine": "openai", "model": "toy", "options": options, "sampling": {"extra": {"template": "t.jinja"}}}
-    task = {"num_samples": 40, "target": 50.0, "options": {"high": 20}}
+    model = {**served_by(server.url, concurrency=4), "sampling": {"extra": {"template": "t.jinja"}}}
     write(tmp_path / "t.jinja")
-    write(tmp_path / "accuracy.toml", table("models.m", model) + table("tasks.arithmetic", task))
+    configure(tmp_path, {"models.m": model, "tasks.arithmetic": sums_of(40, target=50.0)})
     return tmp_path
 
 
@@ -251,18 +251,14 @@ def test_a_run_of_a_version_that_kept_no_digests_goes_on(folder: Path, server: S
     assert [*json.loads(path.read_text())["files"]] == ["t.jinja"]
 
 
-def shards(folder: Path, *between: Change) -> list[str]:
+def shards(folder: Path, *between: Change) -> list[Path]:
     """The folders of two shards, with these changes after the first."""
-    parts = [str(folder / f"shard-{i}") for i in (1, 2)]
+    parts = [folder / f"shard-{i}" for i in (1, 2)]
     for i, part in enumerate(parts, 1):
-        assert command(folder, "run", "--shard", f"{i}/2", "--out", part) == 0
+        assert command(folder, "run", "--shard", f"{i}/2", "--out", str(part)) == 0
         for change in between:
             change(folder)
     return parts
-
-
-def merge(folder: Path, parts: list[str]) -> int:
-    return main(["merge", *parts, "--config", str(folder / "accuracy.toml"), "--out", str(folder / "merged")])
 
 
 def test_shards_with_another_content_of_a_file_are_refused(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -277,9 +273,9 @@ def test_two_tasks_of_one_model_with_another_content_are_refused(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     config = folder / "accuracy.toml"
-    config.write_text(config.read_text() + table("tasks.more", {"library": "arithmetic", "target": 50.0}))
+    config.write_text(config.read_text() + table("tasks.more", sums_of(20, library="arithmetic", target=50.0)))
     (one, two) = shards(folder)
-    path = paths_of(Path(two), "m", "more").settings
+    path = paths_of(two, "m", "more").settings
     path.write_text(path.read_text().replace('"t.jinja": "', '"t.jinja": "0'))
     assert merge(folder, [one, two]) == 2
     assert 'm: "the content of t.jinja" is "' in said(capsys)
@@ -295,7 +291,7 @@ def test_a_merge_needs_no_file_and_keeps_the_digests(folder: Path) -> None:
 
 def test_a_shard_counts_no_records_of_another_content(folder: Path, server: Server) -> None:
     config = folder / "accuracy.toml"
-    task = {"num_samples": 400, "theta": 4.0, "options": {"high": 300}}
+    task = sums_of(200, high=300, theta=8.0)
     config.write_text(config.read_text().partition("[tasks")[0] + table("tasks.arithmetic", task))
     assert command(folder, "record", "--out", str(folder / "recorded")) == 0
 
@@ -304,24 +300,18 @@ def test_a_shard_counts_no_records_of_another_content(folder: Path, server: Serv
         assert command(folder, "run", "--shard", shard, "--together", str(folder / "all")) == 0
         return len(server.seen) - before
 
-    assert together("1/2") == 200
+    assert together("1/2") == 100
     write(folder / "t.jinja", "two")
-    assert together("2/2") == 200
+    assert together("2/2") == 100
 
 
 def test_a_judges_file_counts_too(folder: Path, server: Server, capsys: pytest.CaptureFixture[str]) -> None:
     config = folder / "accuracy.toml"
-    options = {"base_url": server.url, "max_retries": 0}
-    judge = {"engine": "openai", "model": "toy", "options": options, "sampling": {"extra": {"template": "j.jinja"}}}
+    judge = {**served_by(server.url), "sampling": {"extra": {"template": "j.jinja"}}}
     task = {"file": "judged.toml", "judge": "j", "target": 50.0}
     write(folder / "j.jinja")
-    rows = "".join(json.dumps({"q": f"What is {i} + 1?"}) + "\n" for i in range(40))
-    write(folder / "rows.jsonl", rows)
-    write(
-        folder / "judged.toml",
-        'dataset.file = "rows.jsonl"\nprompt = "{{ q }}"\ntarget = "x"\nmetric = "judge"\n'
-        'judge.rubric = "1 + 4 {{ reply }}"\n',
-    )
+    rows = [{"q": f"What is {i} + 1?", "a": "x"} for i in range(40)]
+    write_task(folder, "judged", rows, metric="judge", judge__rubric="1 + 4 {{ reply }}")
     config.write_text(config.read_text().partition("[tasks")[0] + table("judges.j", judge) + table("tasks.sums", task))
     server.answer = lambda _: "5"
     parts = shards(folder, lambda folder: write(folder / "j.jinja", "two"))
@@ -350,9 +340,7 @@ def test_where_a_file_cannot_be_read_the_start_of_the_engine_ends_before_the_eng
     monkeypatch.setattr("accgate.evaluation.run.content_of", unreadable)
     monkeypatch.setattr(OpenAIEngine, "start", start)
     monkeypatch.setattr(OpenAIEngine, "close", close)
-    options = {"base_url": "http://127.0.0.1:9/v1"}
-    model = table("models.m", {"engine": "openai", "model": "toy", "options": options})
-    config = tmp_path / "accuracy.toml"
-    config.write_text(model + table("tasks.arithmetic", {"num_samples": 20, "target": 1.0}))
+    model = served_by("http://127.0.0.1:9/v1")
+    config = configure(tmp_path, {"models.m": model, "tasks.arithmetic": sums_of(20, target=1.0)})
     assert main(["run", str(config), "--quiet", "--out", str(tmp_path / "out")]) == 3
     assert told == ["start ended", "closed"]

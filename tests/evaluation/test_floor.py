@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -63,30 +64,17 @@ def test_a_theta_that_the_mean_cannot_fall_by_is_said(tmp_path: Path, capsys) ->
 
 
 def test_three_replies_are_shown_beside_what_was_expected() -> None:
-    def record(number: int, reply: str | None, score: float, reading: str) -> Record:
+    def record(number: int, reply: str | None, score: float, reading: str = "read") -> Record:
         answer = None if reading == "unread" else reply
-        return Record(
-            f"d{number}",
-            0,
-            score,
-            "4",
-            answer,
-            reply,
-            None,
-            None,
-            None,
-            0.0,
-            None,
-            reading=reading,
-            own_id=f"q{number}",
-        )
+        made = Record(f"d{number}", 0, score, "4", answer, reply, None, None, None, 0.0, None)
+        return replace(made, reading=reading, own_id=f"q{number}")
 
-    right, wrong, unread = (4, "4", 100.0, "read"), (5, "five", 0.0, "read"), (6, "Hm.", 0.0, "unread")
-    for rows, shown in (
-        ([right, (7, "4", 100.0, "read"), wrong, unread], ["q4", "q5", "q6"]),
-        ([wrong, (8, "six", 0.0, "read"), (9, "nine", 0.0, "read"), (10, "ten", 0.0, "read")], ["q5", "q8", "q9"]),
-        ([(1, None, 100.0, "read")], []),
+    right, wrong, unread = record(4, "4", 100.0), record(5, "five", 0.0), record(6, "Hm.", 0.0, "unread")
+    for records, shown in (
+        ([right, record(7, "4", 100.0), wrong, unread], ["q4", "q5", "q6"]),
+        ([wrong, *(record(i, str(i), 0.0) for i in (8, 9, 10))], ["q5", "q8", "q9"]),
+        ([record(1, None, 100.0)], []),
     ):
         text = StringIO()
-        print_replies(Console(file=text, width=100), [record(*row) for row in rows])
+        print_replies(Console(file=text, width=100), records)
         assert re.findall(r"q\d+", text.getvalue()) == shown

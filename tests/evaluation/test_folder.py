@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import signal
 from collections.abc import Callable
 from pathlib import Path
@@ -13,7 +12,8 @@ import pytest
 from accgate.cli.main import main
 from accgate.records.file import paths_of, read_records
 from accgate.records.lock import LOCK
-from tests.gates import said, table
+from tests.evaluation.serving import checks_of, configure, served_by, sums_of
+from tests.gates import said
 from tests.launcher import Launched
 from tests.servers import Server
 
@@ -22,11 +22,8 @@ N = 40
 
 @pytest.fixture
 def folder(tmp_path: Path, server: Server) -> Path:
-    options = {"base_url": server.url, "concurrency": 2, "max_retries": 0}
-    task = {"library": "arithmetic", "num_samples": N, "target": 50.0, "options": {"high": 20}}
-    text = table("models.m", {"engine": "openai", "model": "toy", "options": options})
-    text += table("tasks.one", task) + table("tasks.two", task | {"options": {"high": 30}})
-    (tmp_path / "accuracy.toml").write_text(text)
+    one, two = (sums_of(N, high, library="arithmetic", target=50.0) for high in (20, 30))
+    configure(tmp_path, {"models.m": served_by(server.url, concurrency=2), "tasks.one": one, "tasks.two": two})
     return tmp_path
 
 
@@ -76,7 +73,7 @@ def test_records_that_something_else_changes_while_the_run_goes_on_are_no_pass(
 
     server.fault_of = look
     assert main(command(folder)) == 3
-    one, _ = json.loads((folder / "out" / "accgate.json").read_text())["checks"]
+    one, _ = checks_of(folder / "out")
     assert one["verdict"] == "error"
     assert one["reasons"][0].startswith(f"{records(folder, 'one')}: was removed, replaced or changed by something else")
 
@@ -89,9 +86,7 @@ def test_a_second_run_in_a_folder_is_refused_while_one_goes_on(
     with Launched(*command(folder)) as first:
         first.wait_until(lambda: records(folder, "one").exists() and len(server.seen) > 10)
         assert main(command(folder, *more)) == 2
-        assert said(capsys) == (
-            f"accgate: {folder / 'out'}: another run writes into it; wait until it ends, or name another --out"
-        )
+        assert f"{folder / 'out'}: another run writes into it; wait until it ends, or name" in said(capsys)
         server.hold_after = None
         assert first.wait(timeout=120) == 0
     assert len(read_records(records(folder, "one"))) == N

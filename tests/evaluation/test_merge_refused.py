@@ -12,11 +12,15 @@ from typing import Any
 import pytest
 
 from accgate import gate, load_config
+from accgate.cli.main import main
 from accgate.errors import BadInput
 from accgate.records.file import paths_of, read_records, to_line
 from tests.cases import each
 from tests.evaluation.merges import merge, records_path, shard, shards, worse_project
+from tests.evaluation.serving import configure, served_by, sums_of
+from tests.evaluation.serving import merge as merge_served
 from tests.gates import N, Project, questions, right_but, said, write_task
+from tests.servers import Server
 
 Edit = Callable[[Project], Any]
 
@@ -27,6 +31,14 @@ def project(tmp_path: Path) -> Project:
 
 
 # What is mixed.
+
+
+def edit_settings(folder: Path, **changes: Any) -> None:
+    """Change what stands beside a shard's records."""
+    path = paths_of(folder, "m", "sums").settings
+    settings = json.loads(path.read_text())
+    settings["engine"] |= changes.pop("engine", {})
+    path.write_text(json.dumps(settings | changes))
 
 
 def set_task(**keys: Any) -> Edit:
@@ -68,14 +80,24 @@ MIXED: list[tuple[Edit, str]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("edit", "message"), MIXED, ids=[message for _, message in MIXED])
+@pytest.fixture
+def half(project: Project) -> Path:
+    return shard(project, "1/2", name="one")
+
+
+@each(("edit", "message"), MIXED)
 def test_shards_of_mixed_configurations_are_refused_with_what_differs_where(
-    project: Project, edit: Edit, message: str, capsys: pytest.CaptureFixture[str]
+    project: Project,
+    half: Path,
+    tmp_path_factory: pytest.TempPathFactory,
+    edit: Edit,
+    message: str,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
-    other = Project(shutil.copytree(project.folder, project.folder / "other"))
+    other = Project(shutil.copytree(project.folder, tmp_path_factory.mktemp("mixed") / "other"))
     edit(other)
     other.write()
-    parts = [shard(project, "1/2", name="one"), shard(other, "2/2", name="two")]
+    parts = [half, shard(other, "2/2", name="two")]
     capsys.readouterr()
     for given in (parts, parts[::-1]):
         assert merge(project, given) == 2
@@ -95,36 +117,30 @@ def test_an_accuracy_toml_changed_since_the_shards_is_refused(
     assert f"alpha is 0.001 in this merge, 0.05 in {parts[0]}, {parts[1]}; evaluate every shard alike" in said(capsys)
 
 
-def test_another_end_of_replies_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+OTHER_ROWS = [*questions(N - 1), {"q": "What is 7 + 7?", "a": 14, "page": "p"}]
+
+
+@pytest.mark.parametrize(
+    ("keys", "parts"),
+    [({"stop": ["END"]}, ["task reply"]), ({"rows": OTHER_ROWS}, ["task dataset", "plan.sha256"])],
+)
+def test_another_task_is_refused(
+    tmp_path: Path, keys: dict[str, Any], parts: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
     project = Project(tmp_path, target=50.0)
     project.answer(right_but(0))
     one = shard(project, "1/2")
-    write_task(tmp_path, stop=["END"])
-    two = shard(project, "2/2")
-    assert merge(project, [one, two]) == 2
-    assert "m / sums: task reply is" in said(capsys)
-
-
-def test_another_dataset_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    project = Project(tmp_path, target=50.0)
+    write_task(tmp_path, **keys)
     project.answer(right_but(0))
-    one = shard(project, "1/2")
-    write_task(tmp_path, rows=[*questions(N - 1), {"q": "What is 7 + 7?", "a": 14, "page": "p"}])
-    project.answer(right_but(0))
-    two = shard(project, "2/2")
-    assert merge(project, [one, two]) == 2
+    assert merge(project, [one, shard(project, "2/2")]) == 2
     words = said(capsys)
-    assert "m / sums: task dataset is" in words
-    assert "m / sums: plan.sha256 is" in words
+    assert [part for part in parts if f"m / sums: {part} is" not in words] == []
 
 
 @pytest.mark.parametrize(("key", "value"), [("hardware", "H100"), ("version", "vllm 0.9"), ("name", "vllm")])
 def test_a_mixed_fleet_is_refused(project: Project, key: str, value: str, capsys: pytest.CaptureFixture[str]) -> None:
     parts = shards(project, 2)
-    path = paths_of(parts[1], "m", "sums").settings
-    settings = json.loads(path.read_text())
-    settings["engine"][key] = value
-    path.write_text(json.dumps(settings))
+    edit_settings(parts[1], engine={key: value})
     for given in (parts, parts[::-1]):
         assert merge(project, given) == 2
         assert re.search(rf'm: engine\.{key} is "[^"]*" in \S*shard-1\S*, "{value}" in \S*shard-2', said(capsys))
@@ -145,9 +161,7 @@ def test_shards_of_two_environments_are_refused(
     project = worse_project(tmp_path)
     parts = shards(project, 2)
     for folder, environment in zip(parts, (one, two), strict=True):
-        path = paths_of(folder, "m", "sums").settings
-        settings = json.loads(path.read_text())
-        path.write_text(json.dumps(settings if environment is None else {**settings, "environment": environment}))
+        edit_settings(folder, **({} if environment is None else {"environment": environment}))
     capsys.readouterr()
     assert merge(project, parts) == (1 if told is None else 2)
     words = said(capsys)
@@ -160,10 +174,9 @@ def test_one_model_on_two_kinds_of_hardware_in_two_tasks_is_refused(
     project = Project(tmp_path, tasks=("sums", "more"))
     assert project.record(right_but(0), right_but(0)) == 0
     parts = shards(project, 1)
-    path = paths_of(parts[0], "m", "more").settings
-    path.write_text(path.read_text().replace('"hardware": "recorded"', '"hardware": "H100"'))
+    edit_settings(parts[0], engine={"hardware": "H100"})
     assert merge(project, parts) == 2
-    assert 'm: engine.hardware is "recorded" in' in said(capsys)
+    assert 'm: engine.hardware is "H100" in' in said(capsys)
 
 
 def test_another_version_of_accgate_is_refused(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
@@ -281,3 +294,100 @@ def test_records_of_an_unfinished_run_are_not_overwritten(project: Project, caps
     assert merge(project, parts, out=project.out) == 2
     assert "holds 7 records of an unfinished run" in said(capsys)
     assert path.read_bytes() == kept
+
+
+def write(folder: Path, url: str, fingerprints: list[str]) -> None:
+    model = served_by(url, fingerprints=fingerprints)
+    configure(folder, {"models.m": model, "tasks.arithmetic": sums_of(40, target=50.0)})
+
+
+def served_shard(folder: Path, i: int, *arguments: str) -> Path:
+    out = folder / f"shard-{i}"
+    config = str(folder / "accuracy.toml")
+    assert main(["run", config, "--shard", f"{i}/2", "--out", str(out), "--quiet", *arguments]) == 0
+    return out
+
+
+def listing(root: str | None) -> dict[str, Any]:
+    return {"data": [{"id": "toy", "owned_by": "vllm", "root": root}] if root else []}
+
+
+def test_servers_that_list_another_model_under_one_name_are_refused(
+    tmp_path: Path, server: Server, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write(tmp_path, server.url, [])
+    parts = []
+    for i, root in enumerate(("org/model-bf16", "org/model-int4"), 1):
+        server.models = listing(root)
+        parts.append(served_shard(tmp_path, i))
+    capsys.readouterr()
+    for given in (parts, parts[::-1]):
+        assert merge_served(tmp_path, given) == 2
+        words = said(capsys)
+        assert re.search(r"m: listed\.toy is .*org/model-bf16.* in \S*shard-1\S*, .*org/model-int4", words)
+    assert not (tmp_path / "merged").exists()
+    edit_served(parts[1], {"model": "toy"})  # a server that says nothing is no other
+    assert merge_served(tmp_path, parts) == 0
+
+
+def edit_served(folder: Path, served: dict[str, Any]) -> None:
+    path = paths_of(folder, "m", "arithmetic").settings
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"served": served}))
+
+
+FINGERPRINTS: list[tuple[Any, Any, list[str], Any]] = [
+    (["a", "b"], "c", [], None),
+    (["a", "b"], "c", ["a", "b"], None),
+    ("a", "b", [], None),
+    (["a", "b"], "a", [], None),
+    (["a", "b"], ["a", "b"], [], ["a", "b"]),
+    (["a", "b"], "a", ["a", "b"], ["a", "b"]),
+    ("a", "b", ["*"], ["a", "b"]),
+    ("a", "a", [], "a"),
+]
+
+
+@pytest.fixture
+def served_halves(tmp_path: Path, server: Server) -> list[Path]:
+    write(tmp_path, server.url, [])
+    return [served_shard(tmp_path, 1), served_shard(tmp_path, 2)]
+
+
+@each(("one", "two", "allowed", "merged"), FINGERPRINTS)
+def test_fingerprints_of_shards_mix_only_where_all_have_them_or_an_option_names_them(
+    served_halves: list[Path], server: Server, one: Any, two: Any, allowed: list[str], merged: Any, capsys: Any
+) -> None:
+    folder = served_halves[0].parent
+    write(folder, server.url, allowed)
+    for part, marks in zip(served_halves, (one, two), strict=True):
+        edit_served(part, {"system_fingerprint": marks})
+    for given in (served_halves, served_halves[::-1]):
+        assert merge_served(folder, given) == (2 if merged is None else 0)
+        if merged is None:
+            assert "evaluate every shard alike, or name those of one model in options.fingerprints" in said(capsys)
+        else:
+            settings = json.loads(paths_of(folder / "merged", "m", "arithmetic").settings.read_text())
+            assert settings["served"]["system_fingerprint"] == merged
+
+
+def test_a_merged_run_of_several_fingerprints_goes_on_only_where_an_option_names_them(
+    tmp_path: Path, server: Server, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write(tmp_path, server.url, ["a", "b"])
+    parts = []
+    for i, mark in enumerate("ab", 1):
+        server.says = {"system_fingerprint": mark}
+        parts.append(served_shard(tmp_path, i))
+    assert merge_served(tmp_path, parts) == 0
+    records = paths_of(tmp_path / "merged", "m", "arithmetic").records
+    records.write_bytes(b"".join(records.read_bytes().splitlines(keepends=True)[:30]))
+    server.says = {"system_fingerprint": "c"}
+    resume = ["run", str(tmp_path / "accuracy.toml"), "--out", str(tmp_path / "merged"), "--quiet", "--resume"]
+    assert main(resume) == 3
+    write(tmp_path, server.url, [])
+    assert main(resume) == 2
+    assert "answered by system_fingerprint a, b, and now options.fingerprints names none" in said(capsys)
+    write(tmp_path, server.url, ["*"])
+    assert main(resume) == 0
+    settings = json.loads(paths_of(tmp_path / "merged", "m", "arithmetic").settings.read_text())
+    assert settings["served"]["system_fingerprint"] == ["a", "b", "c"]

@@ -17,6 +17,7 @@ from accgate.evaluation.presence import running_servers
 from accgate.inputs.toml import TomlFile
 from accgate.planning.model import PlannedModel
 from accgate.records.file import paths_of
+from tests.evaluation.serving import checks_of, configure, served_by, sums_of
 from tests.gates import said, table, write_task
 from tests.servers import Fault, Server
 
@@ -36,32 +37,24 @@ def second() -> Iterator[Server]:
         yield made
 
 
-def asked_of(url: str, model: str = "toy", **keys: Any) -> dict[str, Any]:
-    return {
-        "engine": "openai",
-        "model": model,
-        "options": {"base_url": url, "max_retries": 0, "concurrency": 1},
-        **keys,
-    }
+def write(folder: Path, **models: dict[str, Any]) -> None:
+    tables = {f"models.{name}": values for name, values in models.items()}
+    configure(folder, {"gate": {"max_failed": 0.0}, **tables, "tasks.arithmetic": sums_of(N, target=1.0)})
 
 
-def configure(folder: Path, **models: dict[str, Any]) -> None:
-    text = table("gate", {"max_failed": 0.0})
-    text += "".join(table(f"models.{name}", values) for name, values in models.items())
-    text += table("tasks.arithmetic", {"num_samples": N, "options": {"high": 20}, "target": 1.0})
-    (folder / "accuracy.toml").write_text(text)
+def asked_of(url: str, model: str = "toy") -> dict[str, Any]:
+    return served_by(url, model, concurrency=1)
 
 
 def judged(folder: Path, model: str, **judges: str) -> None:
     """A model on tasks that each have a judge of their own, by these URLs."""
-    rubric = {"rubric": "1 + 4 {{ reply }}"}
-    text = table("gate", {"max_failed": 0.0}) + table("models.a", asked_of(model))
+    tables: dict[str, Any] = {"gate": {"max_failed": 0.0}, "models.a": asked_of(model)}
     for name, url in judges.items():
         rows = [{"q": f"What is {i} + 1?", "a": name} for i in range(N)]
-        write_task(folder, f"of_{name}", rows, metric="judge", judge=rubric)
-        text += table(f"judges.{name}", asked_of(url))
-        text += table(f"tasks.of_{name}", {"file": f"of_{name}.toml", "judge": name, "target": 1.0})
-    (folder / "accuracy.toml").write_text(text)
+        write_task(folder, f"of_{name}", rows, metric="judge", judge={"rubric": "1 + 4 {{ reply }}"})
+        tables[f"judges.{name}"] = asked_of(url)
+        tables[f"tasks.of_{name}"] = {"file": f"of_{name}.toml", "judge": name, "target": 1.0}
+    configure(folder, tables)
 
 
 def marks(prompt: str) -> str:
@@ -74,7 +67,7 @@ def run(folder: Path, *arguments: str, command: str = "run") -> int:
 
 
 def checks(folder: Path) -> list[dict[str, Any]]:
-    return list(json.loads((folder / "out" / "accgate.json").read_text())["checks"])
+    return checks_of(folder / "out")
 
 
 def serves(server: Server, *names: str) -> None:
@@ -86,7 +79,7 @@ def test_a_model_that_its_server_lacks_ends_the_run_before_any_is_asked(
     tmp_path: Path, first: Server, second: Server, command: str, more: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     serves(second, "toy-8b")
-    configure(tmp_path, a=asked_of(first.url), b=asked_of(second.url, "toy-8"), c=asked_of(second.url, "toi-8b"))
+    write(tmp_path, a=asked_of(first.url), b=asked_of(second.url, "toy-8"), c=asked_of(second.url, "toi-8b"))
     assert run(tmp_path, *more, command=command) == 2
     told = said(capsys)
     for name, model in (("b", "toy-8"), ("c", "toi-8b")):  # all that is wrong at once
@@ -96,35 +89,24 @@ def test_a_model_that_its_server_lacks_ends_the_run_before_any_is_asked(
     assert not (tmp_path / "out" / "accgate.json").exists()
 
 
+@pytest.mark.parametrize("command", ["run", "ab"])
 def test_a_judge_of_a_later_task_is_looked_for_first(
-    tmp_path: Path, first: Server, second: Server, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, first: Server, second: Server, command: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     judged(tmp_path, first.url, one=second.url, other=second.url)
-    config = tmp_path / "accuracy.toml"
     serves(second, "toy")
-    before, _, after = config.read_text().partition("[judges.other]")
-    config.write_text(f"{before}[judges.other]{after.replace('toy', 'toi', 1)}")
-    assert run(tmp_path) == 2
-    assert "judges.other.model: is 'toi', which" in said(capsys)
-    assert (first.seen, second.seen) == ([], [])
-
-
-def test_in_ab_a_judge_of_a_later_task_is_looked_for_first(
-    tmp_path: Path, first: Server, second: Server, capsys: pytest.CaptureFixture[str]
-) -> None:
-    judged(tmp_path, first.url, one=second.url, other=second.url)
     config = tmp_path / "accuracy.toml"
     before, _, after = config.read_text().partition("[judges.other]")
     text = f"{before}[judges.other]{after.replace('toy', 'toi', 1)}"
     config.write_text(text + table("models.b", asked_of(first.url)))
-    serves(second, "toy")
-    assert main(["ab", "a", "b", "--config", str(config), "--out", str(tmp_path / "ab"), "--quiet"]) == 2
+    where = ["ab", "a", "b", "--config", str(config)] if command == "ab" else ["run", str(config)]
+    assert main([*where, "--out", str(tmp_path / "out"), "--quiet"]) == 2
     assert "judges.other.model: is 'toi', which" in said(capsys)
     assert (first.seen, second.seen) == ([], [])
 
 
 def test_each_server_is_asked_once_before_and_once_in_its_turn(tmp_path: Path, first: Server, second: Server) -> None:
-    configure(tmp_path, a=asked_of(first.url), b=asked_of(second.url))
+    write(tmp_path, a=asked_of(first.url), b=asked_of(second.url))
     assert run(tmp_path) in {0, 4}
     assert (first.listings, second.listings) == (1, 2)  # the first one's turn comes at once
     judged(tmp_path, first.url, one=second.url)
@@ -136,7 +118,7 @@ def test_each_server_is_asked_once_before_and_once_in_its_turn(tmp_path: Path, f
 def test_a_server_that_does_not_answer_is_told_at_once_and_leaves_the_others_decided(
     tmp_path: Path, first: Server, caplog: pytest.LogCaptureFixture
 ) -> None:
-    configure(tmp_path, a=asked_of(first.url), b=asked_of(AWAY))
+    write(tmp_path, a=asked_of(first.url), b=asked_of(AWAY))
     told: list[str] = []
 
     def answer(_: str) -> str:
@@ -154,7 +136,7 @@ def test_a_server_that_does_not_answer_is_told_at_once_and_leaves_the_others_dec
 
 def test_resume_asks_no_server_of_a_finished_model(tmp_path: Path, second: Server) -> None:
     with Server() as first:
-        configure(tmp_path, a=asked_of(first.url), b=asked_of(second.url))
+        write(tmp_path, a=asked_of(first.url), b=asked_of(second.url))
         second.fault_of = lambda _: Fault(401) if len(second.seen) > N // 2 else None
         assert run(tmp_path) == 3
         (done, _), kept = checks(tmp_path), paths_of(tmp_path / "out", "a", "arithmetic").records.read_bytes()
@@ -173,7 +155,7 @@ def test_resume_asks_no_server_of_a_finished_model(tmp_path: Path, second: Serve
 
 def test_resume_asks_no_server_of_a_model_that_was_decided_early(tmp_path: Path) -> None:
     with Server() as first:
-        configure(tmp_path, a=asked_of(first.url))
+        write(tmp_path, a=asked_of(first.url))
         config = tmp_path / "accuracy.toml"
         config.write_text(config.read_text().replace("target = 1.0", "theta = 60.0"))
         assert run(tmp_path, command="record") == 0
@@ -190,7 +172,7 @@ def test_resume_asks_no_server_of_a_model_that_was_decided_early(tmp_path: Path)
 def test_finished_records_that_are_removed_before_their_turn_make_an_error(
     tmp_path: Path, first: Server, second: Server
 ) -> None:
-    configure(tmp_path, a=asked_of(first.url), b=asked_of(second.url))
+    write(tmp_path, a=asked_of(first.url), b=asked_of(second.url))
     assert run(tmp_path) in {0, 4}
     unfinished, finished = (paths_of(tmp_path / "out", name, "arithmetic").records for name in "ab")
     unfinished.unlink()
@@ -215,15 +197,14 @@ def test_another_model_than_a_later_tasks_is_asked_once_and_nothing_of_it_is_rec
     for name in ("new", "old"):
         rows = [{"q": f"What is {i} + 1?", "a": f"{i + 1} {name}"} for i in range(N)]
         write_task(tmp_path, name, rows)
-    text = table("gate", {"max_failed": 0.0}) + table("models.a", asked_of(first.url))
-    new, old = (table(f"tasks.{name}", {"file": f"{name}.toml", "target": 1.0}) for name in ("new", "old"))
-    config = tmp_path / "accuracy.toml"
-    config.write_text(text + old)
+    tables: dict[str, Any] = {"gate": {"max_failed": 0.0}, "models.a": asked_of(first.url)}
+    new, old = ({f"tasks.{name}": {"file": f"{name}.toml", "target": 1.0}} for name in ("new", "old"))
+    configure(tmp_path, tables | old)
     first.says = {"system_fingerprint": "a"}
     first.fault_of = lambda _: Fault(401) if len(first.seen) > answered else None
     assert run(tmp_path) == (3 if answered < N else 4)
     first.fault_of = None
-    config.write_text(text + new + old)
+    configure(tmp_path, tables | new | old)
     first.says = {"system_fingerprint": "b"}
     first.seen.clear()
     assert run(tmp_path, "--resume") == 3
@@ -234,7 +215,7 @@ def test_another_model_than_a_later_tasks_is_asked_once_and_nothing_of_it_is_rec
 
 
 def test_resume_asks_a_model_again_whose_samples_failed(tmp_path: Path, first: Server, second: Server) -> None:
-    configure(tmp_path, a=asked_of(first.url), b=asked_of(second.url))
+    write(tmp_path, a=asked_of(first.url), b=asked_of(second.url))
     config = tmp_path / "accuracy.toml"
     config.write_text(config.read_text().replace("max_failed = 0.0", "max_failed = 0.5"))
     first.faults.append(Fault(400))
@@ -260,7 +241,7 @@ def test_resume_asks_no_judge_of_a_finished_task(tmp_path: Path, first: Server, 
 def test_a_server_that_has_its_model_no_more_ends_the_run_and_what_was_evaluated_is_kept(
     tmp_path: Path, first: Server, second: Server, command: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    configure(tmp_path, a=asked_of(first.url), b=asked_of(second.url))
+    write(tmp_path, a=asked_of(first.url), b=asked_of(second.url))
 
     def answer(_: str) -> str:
         serves(second, "other")
@@ -282,7 +263,7 @@ def test_a_server_that_is_gone_in_its_turn_is_an_error_of_its_model_and_the_rest
     tmp_path: Path, first: Server, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with Server() as second:
-        configure(tmp_path, a=asked_of(first.url), b=asked_of(second.url))
+        write(tmp_path, a=asked_of(first.url), b=asked_of(second.url))
 
         def answer(_: str) -> str:
             second.loading, second.loading_fault = 99, Fault(500)

@@ -32,6 +32,12 @@ def numbers(prompt: str) -> tuple[int, int]:
     return number, 2 * number
 
 
+def either(second: Callable[[int], bool], text: str | dict[str, Any]) -> Callable[[str], dict[str, Any]]:
+    """Right answers, but to some questions this text, or choice."""
+    other = plainly(text) if isinstance(text, str) else lambda _: dict(text)
+    return lambda prompt: (other if second(numbers(prompt)[0]) else plainly("{a}"))(prompt)
+
+
 def in_shapes(prompt: str) -> dict[str, Any]:
     number, answer = numbers(prompt)
     return {**SHAPES[number - 100].choice(answer), "usage": {"completion_tokens_details": {"reasoning_tokens": 5}}}
@@ -45,6 +51,11 @@ def plainly(text: str, **choice: Any) -> Callable[[str], dict[str, Any]]:
         return {"finish_reason": "stop", "message": {"content": content}, **choice}
 
     return choice_of
+
+
+def counts(replies: int, **others: int) -> dict[str, int]:
+    """How so many replies were read; those that are not named are none."""
+    return {"replies": replies, "unread": 0, "empty": 0, "cut": 0, "refused": 0, "full": 0, **others}
 
 
 class Gate:
@@ -71,10 +82,9 @@ class Gate:
         return code, " ".join((said.out + said.err).split())
 
     def records(self, folder: str = "out") -> dict[int, Record]:
-        by_target = {
-            record.target: record for record in read_records(paths_of(self.folder / folder, "m", "sums").records)
-        }
-        return {int(target) // 2: record for target, record in by_target.items()}
+        """The records by their questions' numbers."""
+        records = read_records(paths_of(self.folder / folder, "m", "sums").records)
+        return {int(record.target) // 2: record for record in records}
 
     @property
     def check(self) -> dict[str, Any]:
@@ -139,11 +149,8 @@ def test_a_task_may_keep_the_reasoning(gate: Gate) -> None:
     [
         (plainly("The answer is {a}"), "correct [extract] of the task"),
         (plainly("", finish_reason="length"), "raise max_tokens"),
-        (plainly("", finish_reason="model_length"), "shorten the prompts, or serve the model with a longer context"),
-        (
-            plainly("I can't.", finish_reason="content_filter"),
-            "look at what the model refuses, or at the content filter",
-        ),
+        (plainly("", finish_reason="model_length"), "shorten the prompts"),
+        (plainly("I can't.", finish_reason="content_filter"), "look at what the model refuses"),
         (plainly("", message={"content": None, "reasoning_content": "so 7"}), "after reasoning that ends"),
     ],
     ids=["an extraction that never matches", "cut", "the context is full", "filtered", "null"],
@@ -152,7 +159,6 @@ def test_no_reference_is_written_of_replies_that_were_not_read(
     gate: Gate, choice: Callable[[str], Any], words: str
 ) -> None:
     gate.server.choice_of = choice
-    gate.write(extract__regex=r"#### (\d+)")
     for settings in ("", "max_unread = 1.0"):
         gate.write(extract__regex=r"#### (\d+)", settings=settings)
         code, said = gate.call("record")
@@ -166,9 +172,7 @@ def test_no_reference_is_written_of_replies_that_were_not_read(
 def test_too_many_unread_replies_are_an_error_whatever_the_scores(gate: Gate) -> None:
     gate.server.choice_of = plainly("{a}")
     assert gate.call("record")[0] == 0
-    gate.server.choice_of = lambda prompt: plainly("<b>no</b> | @team" if numbers(prompt)[0] % 4 == 0 else "{a}")(
-        prompt
-    )
+    gate.server.choice_of = either(lambda i: i % 4 == 0, "<b>no</b> | @team")
     code, said = gate.call("run")
     assert code == 3
     check = gate.check
@@ -183,8 +187,8 @@ def test_too_many_unread_replies_are_an_error_whatever_the_scores(gate: Gate) ->
     assert code == 1
     check = gate.check
     assert check["lost"] == check["lost_unread"] == 11
-    assert check["candidate"]["readings"] == {"replies": N, "unread": 11, "empty": 0, "cut": 0, "refused": 0, "full": 0}
-    assert check["reference"]["readings"] == {"replies": N, "unread": 0, "empty": 0, "cut": 0, "refused": 0, "full": 0}
+    assert check["candidate"]["readings"] == counts(N, unread=11)
+    assert check["reference"]["readings"] == counts(N)
     assert "11 answers lost: 11 could no longer be read" in said
     assert f"11 of {N} replies hold no answer; in the reference all were read whole" in said
     assert main(["report", str(gate.folder / "out" / "accgate.json"), "--check", "sums"]) == 0
@@ -213,7 +217,7 @@ def test_a_model_that_says_nothing_is_a_regression_with_this_cause(
     gate.server.choice_of = plainly("{a}")
     assert gate.call("record")[0] == 0
     heard = 24 * (1.0 - share)
-    gate.server.choice_of = lambda prompt: plainly("{a}")(prompt) if numbers(prompt)[0] - 100 < heard else dict(silence)
+    gate.server.choice_of = either(lambda i: i - 100 >= heard, silence)
     code, said = gate.call("run")
     assert (code, gate.check["verdict"]) == ({"regression": 1, "error": 3}[verdict], verdict)
     assert words in said
@@ -235,22 +239,27 @@ def test_silence_that_the_reference_shares_or_that_costs_nothing_never_passes(ga
         dict(EMPTY) if numbers(prompt)[0] in silent else plainly("{a}" if numbers(prompt)[0] < 110 else "1")(prompt)
     )
     assert gate.call("record")[0] == 0
-    gate.server.choice_of = lambda prompt: plainly("{a}")(prompt) if numbers(prompt)[0] < 110 else dict(EMPTY)
+    gate.server.choice_of = either(lambda i: i >= 110, EMPTY)
     code, said = gate.call("run")
     assert (code, gate.check["verdict"]) == (3, "error")
     assert "see why the model says nothing" in said
 
 
-def test_an_early_stop_ends_a_run_of_silence_as_a_regression(gate: Gate) -> None:
-    n = 150
+def stops_early(gate: Gate, n: int) -> Path:
+    """Let runs stop early, and record a reference; the configuration."""
     gate.write(n=n)
     config = gate.folder / "accuracy.toml"
     config.write_text(config.read_text().replace("early_stopping = false", "") + f"theta = 10\nnum_samples = {n}\n")
     gate.server.choice_of = plainly("{a}")
     assert gate.call("record")[0] == 0
+    return config
+
+
+def test_an_early_stop_ends_a_run_of_silence_as_a_regression(gate: Gate) -> None:
+    config = stops_early(gate, 150)
     gate.server.choice_of = lambda _: dict(EMPTY)
     assert gate.call("run")[0] == 1
-    assert gate.check["n"] < n // 4
+    assert gate.check["n"] < 150 // 4
     assert main(["verify", str(gate.folder / "out"), "--config", str(config)]) == 1  # as the run: they agree
 
 
@@ -259,9 +268,7 @@ def test_a_reference_of_an_earlier_version_that_was_never_read_does_not_pass(gat
     gate.write(n=60)
     assert gate.call("record", "--accept-low")[0] == 0
     lines = gate.reference.read_text().splitlines()
-    old = [
-        line for line in lines if line.split(" =")[0] not in ("replies", "unread", "empty", "cut", "refused", "full")
-    ]
+    old = [line for line in lines if line.split(" =")[0] not in counts(0)]
     gate.reference.write_text("\n".join(old) + "\n")
     assert len(old) == len(lines) - 6
     for text in ("1", "{a}"):
@@ -299,14 +306,7 @@ def test_records_of_earlier_versions_are_resumed_and_counted_as_far_as_they_say(
         del row["reading"]
     path.write_text("".join(json.dumps(row) + "\n" for row in rows[:30]))
     assert gate.call("run", "--resume")[0] == 0
-    assert gate.check["candidate"]["readings"] == {
-        "replies": 30,
-        "unread": 0,
-        "empty": 0,
-        "cut": 0,
-        "refused": 0,
-        "full": 0,
-    }
+    assert gate.check["candidate"]["readings"] == counts(30)
 
 
 def test_what_the_model_or_a_filter_refused_is_counted_and_shown_on_both_sides(gate: Gate) -> None:
@@ -323,8 +323,7 @@ def test_what_the_model_or_a_filter_refused_is_counted_and_shown_on_both_sides(g
     assert sorted(one.finish_reason for one in kept if one.finish_reason) == sorted(map(str.lower, ends.values()))
     gate.server.choice_of = ending(99)
     assert gate.call("run")[0] == 0
-    counts = {"replies": 60, "unread": 0, "empty": 0, "cut": 1, "refused": 1, "full": 1}
-    assert gate.check["candidate"]["readings"] == counts
+    assert gate.check["candidate"]["readings"] == counts(60, cut=1, refused=1, full=1)
     report = (gate.folder / "out" / "report.md").read_text()
     cut = "was cut off before max_tokens, at the server's own limit"
     assert f"{cut}, 1 was refused or stopped by a filter; in the reference 1 of 60 replies {cut}" in report
@@ -335,19 +334,12 @@ def test_shards_and_their_merge_count_too(gate: Gate) -> None:
     gate.server.choice_of = plainly("{a}")
     gate.write(n=60)
     assert gate.call("record")[0] == 0
-    gate.server.choice_of = lambda prompt: plainly("no" if numbers(prompt)[0] % 10 == 0 else "{a}")(prompt)
+    gate.server.choice_of = either(lambda i: i % 10 == 0, "no")
     config, shards = str(gate.folder / "accuracy.toml"), [gate.folder / f"s{i}" for i in (1, 2)]
     for i, out in enumerate(shards, 1):
         assert main(["run", config, "--shard", f"{i}/2", "--out", str(out)]) == 0
     assert main(["merge", *map(str, shards), "--config", config, "--out", str(gate.folder / "out")]) in (0, 1, 4)
-    assert gate.check["candidate"]["readings"] == {
-        "replies": 60,
-        "unread": 6,
-        "empty": 0,
-        "cut": 0,
-        "refused": 0,
-        "full": 0,
-    }
+    assert gate.check["candidate"]["readings"] == counts(60, unread=6)
 
 
 def test_a_recording_says_how_its_replies_were_read(gate: Gate, tmp_path: Path) -> None:
@@ -379,13 +371,12 @@ def test_replies_to_attacked_prompts_are_counted_and_limited_apart(gate: Gate) -
     gate.write(attack=attack, aggregate="attack_success_rate")
     code, said = gate.call("record", "--json", "--quiet")
     assert code == 0, said
-    counts = {"replies": 2 * N, "unread": 0, "empty": 0, "cut": 0, "refused": 0, "full": 0}
     printed = json.loads(said)
-    assert list(printed["readings"].items()) == [(printed["references"][0], counts)]
+    assert list(printed["readings"].items()) == [(printed["references"][0], counts(2 * N))]
     assert all(record.attacked_reading == ["read"] for record in gate.records("recorded").values())
     unread.extend(range(100, 100 + N, 10))  # few enough: they count as wrong
     gate.call("run")
-    assert gate.check["candidate"]["readings"] == {**counts, "unread": len(unread)}
+    assert gate.check["candidate"]["readings"] == counts(2 * N, unread=len(unread))
     assert f"{len(unread)} of {2 * N} replies hold no answer" in (gate.folder / "out" / "report.md").read_text()
     unread.extend(range(101, 100 + N, 4))  # more than 0.2 of the attacked, and fewer of all replies
     assert 0.2 < len(unread) / N < 0.4
@@ -407,7 +398,7 @@ def test_replies_to_attacked_prompts_are_counted_and_limited_apart(gate: Gate) -
         (("cut", "cut"), "raise max_tokens"),
         (("full", "full"), "shorten the prompts"),
         (("unread", "unread"), "correct [extract] of the task, or the text that [[attack]] changes"),
-        (("cut", "refused"), "correct [extract] of the task, or the text that [[attack]] changes"),
+        (("cut", "refused"), "correct [extract] of the task, or the text"),
     ],
 )
 def test_the_fix_for_attacked_replies_is_that_of_their_one_cause(kinds: tuple[str, ...], fix: str) -> None:
@@ -432,23 +423,18 @@ def test_replies_to_attacked_prompts_that_were_refused_or_met_the_servers_limit_
     gate.write(attack=[{"kind": "distractor", "text": "Birds sing."}], aggregate="attack_success_rate")
     code, said = gate.call("record", "--json", "--quiet")
     assert code == 0, said
-    (counts,) = json.loads(said)["readings"].values()
-    assert counts == {"replies": 2 * N, "unread": 3, "empty": 0, "cut": 2, "refused": 1, "full": 1}
+    assert [*json.loads(said)["readings"].values()] == [counts(2 * N, unread=3, cut=2, refused=1, full=1)]
 
 
 def test_a_run_does_not_end_early_on_a_beginning_that_holds_too_few_answers(gate: Gate) -> None:
-    n, unread = 150, 20
-    gate.write(n=n)
-    config = gate.folder / "accuracy.toml"
-    config.write_text(config.read_text().replace("early_stopping = false", "") + f"theta = 10\nnum_samples = {n}\n")
-    gate.server.choice_of = plainly("{a}")
-    assert gate.call("record")[0] == 0
-    first = [sample.target for sample in load_task("sums", file=gate.folder / "sums.toml").samples[:unread]]
-    gate.server.choice_of = lambda prompt: plainly("no" if str(numbers(prompt)[1]) in first else "{a}")(prompt)
+    stops_early(gate, 150)
+    samples = load_task("sums", file=gate.folder / "sums.toml").samples
+    first = {int(sample.target) // 2 for sample in samples[:20]}
+    gate.server.choice_of = either(lambda i: i in first, "no")
     assert gate.call("run")[0] == 1
     check = gate.check
     assert (check["verdict"], check["lost_unread"]) == ("regression", check["lost"])
-    assert check["candidate"]["readings"]["replies"] >= 5 * unread
+    assert check["candidate"]["readings"]["replies"] >= 5 * len(first)
 
 
 @pytest.mark.parametrize(

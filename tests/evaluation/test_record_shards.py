@@ -10,6 +10,8 @@ import pytest
 
 from accgate.cli.main import main
 from accgate.records.file import paths_of
+from tests.evaluation.serving import configure, served_by, sums_of
+from tests.evaluation.serving import merge as merge_served
 from tests.gates import Project, contents, right_but, said, write_lines
 from tests.servers import Server
 
@@ -86,16 +88,11 @@ def test_a_second_merge_writes_the_references_that_the_first_could_not(tmp_path:
     project = Project(tmp_path, tasks=("sums", "more"), n=40)
     if args:
         project.recorded(right_but(8, 40), right_but(8, 40))
-    rows = [
-        {"id": i, "score": s}
-        for task in project.tasks
-        for i, s in zip(project.ids(task), right_but(4, 40), strict=True)
-    ]
-    write_lines(project.scores, rows[:-1])  # the last sample of the second task has no score
+    project.answer(right_but(4, 40), right_but(4, 40)[:-1])  # the last sample of the second task has no score
     assert [record(project, shard) for shard in ("1/2", "2/2")] == [0, 3]
     assert merge(project, *args) == 3
     first = contents(project.store)
-    write_lines(project.scores, rows)
+    project.answer(right_but(4, 40), right_but(4, 40))
     assert record(project, "2/2", "--resume") == 0
     assert merge(project, *args) == 0
     now = contents(project.store)
@@ -121,31 +118,25 @@ def test_options_of_the_wrong_half_are_refused(tmp_path: Path, capsys) -> None:
 @pytest.fixture
 def server(tmp_path: Path) -> Iterator[Server]:
     with Server() as made:
-        (tmp_path / "accuracy.toml").write_text(
-            f'[models.m]\nengine = "openai"\nmodel = "toy"\noptions = {{ base_url = "{made.url}" }}\n'
-            "[tasks.arithmetic]\noptions = { high = 20 }\nnum_samples = 40\n"
-        )
+        configure(tmp_path, {"models.m": served_by(made.url), "tasks.arithmetic": sums_of(40)})
         yield made
 
 
 def test_a_merged_folder_says_who_answered_and_two_models_are_not_merged(
     tmp_path: Path, server: Server, capsys
 ) -> None:
-    config, out = str(tmp_path / "accuracy.toml"), tmp_path / "merged"
+    parts, answered = [tmp_path / "1", tmp_path / "2"], {"model": "toy-1", "system_fingerprint": "a"}
 
-    def parts(*builds: str) -> int:
-        folders = [str(tmp_path / build) for build in builds]
-        for number, (build, folder) in enumerate(zip(builds, folders, strict=True), 1):
-            server.says = {"model": "toy-1", "system_fingerprint": build}
-            assert main(["record", config, "--shard", f"{number}/2", "--out", folder, "--quiet"]) == 0
-        return main(["merge", *folders, "--config", config, "--out", str(out)])
+    def evaluate(part: Path, fingerprint: str) -> None:
+        server.says = answered | {"system_fingerprint": fingerprint}
+        where = ["--shard", f"{part.name}/2", "--out", str(part), "--quiet"]
+        assert main(["record", str(tmp_path / "accuracy.toml"), *where]) == 0
 
-    assert parts("a", "b") == 2
+    evaluate(parts[0], "a")
+    evaluate(parts[1], "b")
+    assert merge_served(tmp_path, parts) == 2
     assert 'system_fingerprint is "a" in' in said(capsys)
-    server.says = {"model": "toy-1", "system_fingerprint": "a"}
-    assert main(["record", config, "--shard", "2/2", "--out", str(tmp_path / "b"), "--quiet"]) == 0
-    assert main(["merge", str(tmp_path / "a"), str(tmp_path / "b"), "--config", config, "--out", str(out)]) == 0
-    settings = json.loads(paths_of(out, "m", "arithmetic").settings.read_text())
-    assert {key: settings["served"][key] for key in ("model", "system_fingerprint")} == {
-        "model": "toy-1", "system_fingerprint": "a",
-    }  # fmt: skip
+    evaluate(parts[1], "a")
+    assert merge_served(tmp_path, parts) == 0
+    served = json.loads(paths_of(tmp_path / "merged", "m", "arithmetic").settings.read_text())["served"]
+    assert {key: served[key] for key in answered} == answered

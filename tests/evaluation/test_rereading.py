@@ -15,7 +15,8 @@ from accgate.cli.main import main
 from accgate.guard.reference_rules import ReferencePair
 from accgate.records.file import paths_of, read_records
 from accgate.references.store import read_reference
-from tests.gates import Project, contents, questions, said, table, write_task
+from tests.evaluation.serving import configure, served_by
+from tests.gates import Project, contents, questions, said, write_task
 from tests.servers import Server
 
 N = 60
@@ -40,12 +41,9 @@ class Gate:
     def __init__(self, folder: Path, server: Server, *, gate: dict[str, Any] | None = None, **keys: Any) -> None:
         self.folder, self.server, self.out = folder, server, folder / "out"
         self.config, self.reference = folder / "accuracy.toml", folder / "references" / "m" / "sums.toml"
-        model = {"engine": "openai", "model": "toy", "options": {"base_url": server.url, "max_retries": 0}}
         task = {"file": "sums.toml", "max_unread": 0.5, **keys.pop("task", {})}
-        text = table("gate", {"early_stopping": False, **(gate or {})}) + table("models.m", model)
-        self.config.write_text(
-            text + "".join(table(*each) for each in keys.pop("tables", ())) + table("tasks.sums", task)
-        )
+        tables = {"gate": {"early_stopping": False, **(gate or {})}, "models.m": served_by(server.url)}
+        configure(folder, {**tables, **keys.pop("tables", {}), "tasks.sums": task})
         self.keys = keys
         self.reads(OLD)
 
@@ -65,9 +63,13 @@ class Gate:
         """Read the references and the run anew; the exit code of the run's verdict. The server must not be asked."""
         asked = len(self.server.seen)
         assert main(["record", str(self.config), "--reread"]) == 0
-        code = self("rerun", str(self.out), "--reread", "--config", str(self.config), *args)
+        code = self.rerun(*args)
         assert len(self.server.seen) == asked
         return code
+
+    def rerun(self, *args: str) -> int:
+        """Read the run anew."""
+        return self("rerun", str(self.out), "--reread", "--config", str(self.config), *args)
 
     def scores(self, run: str = "out/reread") -> list[float | None]:
         return [record.score for record in read_records(paths_of(self.folder / run, "m", "sums").records)]
@@ -174,18 +176,16 @@ def test_an_early_stop_holds_only_where_the_new_readings_decide_too(
 
 def test_what_needs_more_than_the_reply_is_left_to_a_resumed_run(tmp_path: Path, server: Server, capsys: Any) -> None:
     with Server(answer=lambda prompt: str(3 + len(prompt) % 2)) as marks:
-        options = {"base_url": marks.url, "max_retries": 0}
-        tables = [("judges.j", {"engine": "openai", "model": "toy", "options": options})]
+        tables = {"judges.j": served_by(marks.url)}
         judged = {"metric": "judge", "judge": {"rubric": "Mark {{ reply }} from 1 to 5"}}
         gate = Gate(tmp_path, server, tables=tables, task={"judge": "j", "target": 10.0}, **judged)
         assert gate.run() == 0
         asked = len(marks.seen)
         gate.reads(r"equals (-?\d+)(?!\d)")
-        rerun = ["rerun", str(gate.out), "--reread", "--config", str(gate.config), "--quiet"]
-        assert main(rerun) == 0
+        assert gate.rerun() == 0
         assert gate.scores() == gate.scores("out")
         gate.reads(NEW)
-        assert main(rerun) == 3
+        assert gate.rerun() == 3
         assert "with another answer, which the judge has not marked" in capsys.readouterr().out
         assert len(marks.seen) == asked
         assert gate.run("--resume", out="out/reread") == 0
@@ -216,7 +216,7 @@ def test_a_run_without_a_reply_is_left_to_a_resumed_run(
     path = paths_of(gate.out, "m", "sums").records
     path.write_text(re.sub(r'"reply":"[^"]*"', '"reply":null', path.read_text(), count=1))
     gate.reads(NEW)
-    assert main(["rerun", str(gate.out), "--reread", "--config", str(gate.config), "--quiet"]) == 3
+    assert gate.rerun() == 3
     assert re.search(r"not read anew: sample \w+ has no kept reply", capsys.readouterr().out)
 
 
@@ -261,8 +261,7 @@ def test_code_runs_again_in_the_sandbox(tmp_path: Path, server: Server) -> None:
     gate.reads(r"(?s)```(?:py|python)\n(answer = 1\d*0)?.*```")
     gate.run()
     gate.reads(r"(?s)```(?:py|python)\n(.*)```")
-    rerun = ["rerun", str(gate.out), "--reread", "--config", str(gate.config), "--quiet"]
-    main(rerun)
+    gate.rerun()
     assert set(gate.scores()) == {100.0}
 
 

@@ -21,26 +21,13 @@ import pytest
 
 from accgate.cli.main import main
 from accgate.records.file import Record, read_gzip_lines, read_records
+from tests.evaluation.serving import checks_of, configure, served_by, sums_of
 from tests.gates import without_seconds
 from tests.launcher import Launched
 from tests.servers import Fault, Server, sums
 
-SAMPLES, IN_FLIGHT = 100, 4
+SAMPLES, MOMENTS, IN_FLIGHT = 100, 8, 4
 RECORDS = Path("m", "arithmetic.jsonl")
-CONFIG = """\
-[gate]
-references = "references"
-max_failed = 0.1
-
-[models.m]
-engine = "openai"
-model = "toy"
-options = {{ base_url = "{url}", concurrency = {in_flight}, max_retries = 0 }}
-
-[tasks.arithmetic]
-options = {{ high = 20 }}
-num_samples = {samples}
-"""
 
 
 @pytest.fixture(scope="module")
@@ -60,20 +47,12 @@ def ended(folder: Path, *arguments: str) -> tuple[int, str]:
     return code, said.getvalue()
 
 
-def ended_alone(folder: Path, *arguments: str, **options: Any) -> tuple[int, str]:
-    """The same in a process of its own."""
-    done = subprocess.run(
-        command(folder, *arguments), capture_output=True, text=True, timeout=120, check=False, **options
-    )
-    return done.returncode, done.stderr
-
-
 def lines(path: Path) -> int:
     return path.read_bytes().count(b"\n") if path.exists() else 0
 
 
 def checks(folder: Path) -> Any:
-    return without_seconds(json.loads((folder / "out" / "accgate.json").read_text())["checks"])
+    return without_seconds(checks_of(folder / "out"))
 
 
 def asked(folder: Path, server: Server) -> Counter[str]:
@@ -89,8 +68,8 @@ def asked(folder: Path, server: Server) -> Counter[str]:
 def recorded(tmp_path_factory: pytest.TempPathFactory, server: Server) -> Path:
     """A folder with config and reference; from here on the server answers worse than that reference."""
     folder = tmp_path_factory.mktemp("recorded")
-    config = CONFIG.format(url=server.url, in_flight=IN_FLIGHT, samples=SAMPLES)
-    (folder / "accuracy.toml").write_text(config)
+    model = served_by(server.url, concurrency=IN_FLIGHT)
+    configure(folder, {"gate": {"max_failed": 0.1}, "models.m": model, "tasks.arithmetic": sums_of(SAMPLES)})
     assert ended(folder, "record", "--quiet")[0] == 0
     shutil.rmtree(folder / "out")
     server.answer = sums(wrong=0.32)
@@ -120,16 +99,19 @@ def folder(tmp_path: Path, recorded: Path, unbroken: Any, server: Server) -> Ite
     server.faults.clear()
 
 
-def stopped(folder: Path, server: Server, after: int) -> int:
-    """Start a run and kill it when so many samples are recorded; its exit code."""
+def stopped(folder: Path, server: Server, after: int) -> None:
+    """Start a run and kill it when so many samples are recorded."""
     server.hold_after = after
     with Launched(*command(folder, "run")[3:]) as process:
-        process.wait_until(
-            lambda: lines(folder / "out" / RECORDS) >= after and len(server.seen) >= min(after + IN_FLIGHT, SAMPLES)
-        )
+        process.wait_until(lambda: lines(folder / "out" / RECORDS) >= after and len(server.seen) >= after + IN_FLIGHT)
         process.kill()
     server.hold_after = None
-    return process.wait()
+    assert process.wait() == -signal.SIGKILL
+
+
+def recorded_ids(folder: Path) -> set[str]:
+    path = folder / "out" / RECORDS
+    return {record.id for record in read_records(path)} if path.exists() else set()
 
 
 def unfinished(folder: Path, server: Server, requests: int = 25) -> list[Record]:
@@ -162,9 +144,9 @@ def assert_goes_on(folder: Path, server: Server, unbroken: Any, finished: set[st
 def test_a_run_killed_after_some_samples_resumes_to_the_same_verdict(
     folder: Path, server: Server, unbroken: Any
 ) -> None:
-    """test_kill.py has other moments."""
-    assert stopped(folder, server, 40) == -signal.SIGKILL
-    finished = {record.id for record in read_records(folder / "out" / RECORDS)}
+    """Others at any moment are slow."""
+    stopped(folder, server, 40)
+    finished = recorded_ids(folder)
     assert len(finished) == 40
     assert not (folder / "out" / "accgate.json").exists()
     assert_goes_on(folder, server, unbroken, finished)
@@ -178,28 +160,37 @@ def test_a_torn_last_line_is_asked_again(folder: Path, server: Server, unbroken:
     assert_goes_on(folder, server, unbroken, finished)
 
 
-def test_a_run_killed_over_and_over_at_random_moments_resumes_to_the_same_verdict(
+@pytest.mark.slow
+def test_a_run_killed_at_any_moment_and_again_resumes_to_the_same_verdict(
     folder: Path, server: Server, unbroken: Any
 ) -> None:
-    server.delay = 0.02
-    moment = random.Random(0)
-    path = folder / "out" / RECORDS
-    for _ in range(2):
-        seen = len(server.seen)
-        with Launched(*command(folder, "run", "--resume")[3:]) as process:
-            process.wait_until(lambda: len(server.seen) > seen)  # noqa: B023
-            time.sleep(moment.uniform(0.0, 0.25))
-            process.kill()
-        read_records(path)
-    kept = {record.id for record in read_records(path)}
-    before = asked(folder, server)
-    assert max(before.values(), default=0) <= 2
-    assert sum(before.values()) - len(kept) <= 2 * IN_FLIGHT
-    server.settle()
-    server.seen.clear()
-    assert ended(folder, "run", "--resume")[0] in {0, 1}
-    assert checks(folder) == unbroken
-    assert asked(folder, server) == Counter({r.id for r in read_records(path)} - kept)
+    server.delay = 0.01
+    moment, killed = random.Random(5), 0
+    for number in range(MOMENTS):
+        kept: set[str] = set()
+        for _ in range(1 + number % 2):  # every second run is killed once more after it went on
+            before, left = kept, SAMPLES - len(kept)
+            server.settle()
+            server.seen.clear()
+            after = moment.randrange(-10, left + 5)  # below 0 while it starts, above `left` when all is answered
+            server.hold_after = max(after, 0) + 2 * IN_FLIGHT  # it cannot end before, however late the signal is sent
+            with Launched(*command(folder, "run", "--resume")[3:]) as process:
+                process.wait_until(lambda: len(server.seen) >= min(after, left))  # noqa: B023
+                time.sleep(moment.uniform(0.0, 0.02 if after >= 0 else 0.2))
+                process.kill()
+            killed += process.wait() == -signal.SIGKILL
+            server.hold_after = None
+            kept = recorded_ids(folder)
+            asked_for = set(asked(folder, server))
+            assert asked_for.isdisjoint(before)
+            assert len(asked_for - kept) <= IN_FLIGHT  # what was in flight is all that is lost
+        server.settle()
+        server.seen.clear()
+        assert ended(folder, "run", "--resume")[0] in {0, 1}
+        assert checks(folder) == unbroken
+        assert asked(folder, server) == Counter(recorded_ids(folder) - kept)
+        shutil.rmtree(folder / "out")
+    assert killed > MOMENTS / 2
 
 
 def test_without_resume_an_unfinished_run_is_refused_and_kept(folder: Path, server: Server, unbroken: Any) -> None:
@@ -239,21 +230,45 @@ def test_a_finished_run_resumes_without_asking_anything(folder: Path, server: Se
     assert checks(folder) == unbroken
 
 
+@pytest.fixture(params=["limit", "16k", "28k"])
+def disk(request: pytest.FixtureRequest, folder: Path) -> Iterator[tuple[str, Path]]:
+    """The folder for results on a disk of so many bytes, or where no file may grow; and the folder of the run."""
+    out = folder / "out"
+    out.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", f"size={request.param}", "tmpfs", str(out)]
+    is_mounted = request.param != "limit"
+    if is_mounted and (not shutil.which("mount") or subprocess.run(mount, capture_output=True, check=False).returncode):
+        pytest.skip("cannot mount a small disk here")
+    yield request.param, folder
+    if is_mounted:
+        subprocess.run(["umount", str(out)], check=True)
+
+
 @pytest.mark.slow
 @pytest.mark.skipif(os.name != "posix", reason="file size limits are of POSIX")
-def test_a_full_disk_ends_the_run_with_the_mend_and_it_resumes(folder: Path, server: Server, unbroken: Any) -> None:
+def test_a_full_disk_ends_the_run_with_the_mend_and_it_resumes(
+    disk: tuple[str, Path], server: Server, unbroken: Any
+) -> None:
     import resource
 
+    size, folder = disk
     limit = 12_000  # bytes: some 45 records
     environment = {key: value for key, value in os.environ.items() if not key.startswith("COV")}  # it writes too
-    code, said = ended_alone(
-        folder, "run", env=environment, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
-    )
-    assert code == 3, said
-    (reason,) = checks(folder)[0]["reasons"]
-    assert reason.startswith(f"{folder / 'out' / RECORDS}: cannot be written: ")
-    assert reason.endswith("correct that, then go on with --resume")
-    finished = {record.id for record in read_records(folder / "out" / RECORDS)}
+    done = subprocess.run(
+        command(folder, "run"), capture_output=True, text=True, timeout=120, check=False, env=environment,
+        preexec_fn=lambda: size == "limit" and resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit)),
+    )  # fmt: skip
+    assert done.returncode == 3, done.stderr
+    assert "Traceback" not in done.stderr
+    assert "internal error" not in done.stderr
+    if size == "limit":
+        (reason,) = checks(folder)[0]["reasons"]
+        assert reason.startswith(f"{folder / 'out' / RECORDS}: cannot be written: ")
+        assert reason.endswith("correct that, then go on with --resume")
+    else:
+        assert "No space left on device" in done.stdout + done.stderr
+        subprocess.run(["mount", "-o", "remount,size=10m", str(folder / "out")], check=True)
+    finished = recorded_ids(folder)
     assert finished
     assert_goes_on(folder, server, unbroken, finished)
 
@@ -268,7 +283,7 @@ def test_a_full_disk_ends_the_run_with_the_mend_and_it_resumes(folder: Path, ser
         (f"num_samples = {SAMPLES}", f"num_samples = {SAMPLES}\nmode = 'chat'", "task prompt"),
         (f"num_samples = {SAMPLES}", "num_samples = 80", "records, task dataset"),
         (f"num_samples = {SAMPLES}", f"num_samples = {SAMPLES}\nrepeats = 2", "records, repeats"),
-        ("options = { high = 20 }", "options = { high = 30 }", "task dataset, task prompt"),
+        ('"high" = 20', '"high" = 30', "task dataset, task prompt"),
     ],
 )
 def test_a_resumed_run_with_other_settings_is_refused_and_names_them(
@@ -292,23 +307,31 @@ def test_where_and_how_patiently_is_asked_may_change_between_run_and_resume(
     folder: Path, server: Server, unbroken: Any
 ) -> None:
     finished = {record.id for record in unfinished(folder, server)}
-    config = folder / "accuracy.toml"
-    more = f'["{server.url}/"], timeout = 50, max_retries = 2, max_outage = 9, concurrency = {IN_FLIGHT - 1}'
-    text = config.read_text().replace(f'"{server.url}", concurrency = {IN_FLIGHT}, max_retries = 0', more)
-    assert text != config.read_text()
-    config.write_text(text)
+    other = {"base_url": [f"{server.url}/"], "timeout": 50, "max_retries": 2, "max_outage": 9, "concurrency": 3}
+    model = served_by(server.url) | {"options": other}
+    configure(folder, {"gate": {"max_failed": 0.1}, "models.m": model, "tasks.arithmetic": sums_of(SAMPLES)})
     assert_goes_on(folder, server, unbroken, finished)
 
 
-def test_an_option_that_can_change_an_answer_may_not(folder: Path, server: Server) -> None:
+@pytest.mark.parametrize(
+    ("changes", "named"),
+    [
+        ({"options": {"serve": ["another", "command"]}}, "options.serve"),
+        ({"environment": {"torch": "2.9"}}, "environment"),
+        ({"model": None}, "model"),
+    ],
+)
+def test_settings_beside_records_that_can_change_an_answer_may_not_differ(
+    folder: Path, server: Server, changes: dict[str, Any], named: str
+) -> None:
     unfinished(folder, server)
     path = folder / "out" / "m" / "arithmetic.settings.json"
     settings = json.loads(path.read_text())
     assert settings["operational"]["concurrency"] == IN_FLIGHT
-    path.write_text(json.dumps({**settings, "options": {"serve": ["another", "command"]}}))
+    path.write_text(json.dumps(settings | changes))
     code, said = ended(folder, "run", "--resume")
     assert code == 2
-    assert ".settings.json: options.serve changed since the run began" in said
+    assert f".settings.json: {named} changed since the run began" in said
 
 
 TWO_TASKS = """

@@ -12,6 +12,7 @@ from accgate.cli.main import main
 from accgate.evaluation.sameness import FEWEST, sameness_fault, sameness_note
 from accgate.records.file import Record
 from tests.cases import each
+from tests.evaluation.serving import configure, served_by
 from tests.gates import said, write_task
 from tests.loading import load_task
 from tests.servers import Server
@@ -95,13 +96,11 @@ def test_a_judge_that_marks_all_alike_makes_no_reference_and_no_pass(
 ) -> None:
     write_task(tmp_path, rows=ROWS[:FEWEST], **JUDGED)
     with Server() as model, Server(lambda _: "5") as judge:
-        tables = "".join(
-            f'[{name}]\nengine = "openai"\nmodel = "toy"\noptions = {{ base_url = "{server.url}" }}\n'
-            for name, server in (("models.m", model), ("judges.j", judge))
-        )
-        (tmp_path / "accuracy.toml").write_text(f'{tables}[tasks.sums]\nfile = "sums.toml"\njudge = "j"\ntarget = 50\n')
+        task = {"file": "sums.toml", "judge": "j", "target": 50}
+        sides = {"models.m": served_by(model.url), "judges.j": served_by(judge.url)}
+        config = configure(tmp_path, {**sides, "tasks.sums": task})
         for command in ("record", "run"):
-            assert main([command, str(tmp_path / "accuracy.toml"), "--out", str(tmp_path / command), "--quiet"]) == 3
+            assert main([command, str(config), "--out", str(tmp_path / command), "--quiet"]) == 3
             told = said(capsys) if command == "record" else (tmp_path / "run" / "accgate.json").read_text()
             assert "the judge gave all 20 answers 100 points" in told
     assert not (tmp_path / "references").exists()

@@ -27,6 +27,7 @@ from accgate.tasks.choices import chosen_label
 from accgate.tasks.lm_eval.requests import LmEvalRequest, responses_of
 from accgate.tasks.task import Task
 from tests.cases import each
+from tests.gates import toml, write_lines
 from tests.loading import load_task
 
 QUIZ = {
@@ -39,13 +40,19 @@ QUIZ = {
 }
 ROWS = [{"question": "2 + 2", "choices": ["three", "four", "twenty-two or so"], "answer": 1}]
 
+PLAIN = {"prompt": "{{ q }}", "target": "{{ a }}"}
+TEXT = {"prompt": "", "target": "{{ text }}", "metric": "perplexity", "mode": "completion"}
+
 
 @dataclass
 class Oracle:
-    """Answers by prompt, and log-probabilities by continuation: tokens by white space, ever less likely."""
+    """Answers by prompt, and log-probabilities by continuation.
+
+    They are of each token, or in all: then of words that are ever less likely.
+    """
 
     replies: Mapping[str, str | Reply] = field(default_factory=dict)
-    likely: Mapping[str, float] = field(default_factory=dict)
+    likely: Mapping[str, float | tuple[float, ...]] = field(default_factory=dict)
     concurrency: int = 4
     asked: list[Request] = field(default_factory=list)
 
@@ -65,6 +72,8 @@ class Oracle:
 
     def likelihood(self, continuation: str) -> LogProbs:
         tokens, total = tuple(continuation.split()), self.likely[continuation]
+        if isinstance(total, tuple):
+            return LogProbs(("x",) * len(total), total)
         shares = [2.0 * place / len(tokens) / (len(tokens) + 1) for place in range(1, len(tokens) + 1)]
         return LogProbs(tokens, tuple(total * share for share in shares))
 
@@ -75,20 +84,18 @@ class Oracle:
         """Nothing to close."""
 
 
-def toml(value: Any) -> str:
-    if isinstance(value, dict):
-        return "{ " + ", ".join(f"{key} = {toml(inner)}" for key, inner in value.items()) + " }"
-    if isinstance(value, list):
-        return "[" + ", ".join(map(toml, value)) + "]"
-    return json.dumps(value, ensure_ascii=False)
-
-
-def task_of(folder: Path, rows: list[dict[str, Any]] = ROWS, **content: Any) -> Task:
-    (folder / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+def task_of(folder: Path, rows: Sequence[dict[str, Any]] = ROWS, **content: Any) -> Task:
+    write_lines(folder / "rows.jsonl", rows)
     table = {"dataset": {"file": "rows.jsonl"}, **content}
     path = folder / "own.toml"
     path.write_text("".join(f"{key} = {toml(value)}\n" for key, value in table.items()), encoding="utf-8")
     return load_task("own", file=path)
+
+
+def quiz_of(folder: Path, **choices: Any) -> Task:
+    """The quiz, answered by the likelihood of its options."""
+    quiz: dict[str, Any] = QUIZ
+    return task_of(folder, **quiz | {"choices": quiz["choices"] | {"by": "likelihood"} | choices})
 
 
 def asked(task: Task, engine: Oracle, scoring: Any = None, repeat: int = 0) -> Record:
@@ -105,9 +112,8 @@ def test_a_generated_letter_is_found_in_the_reply(tmp_path: Path) -> None:
 def test_the_likeliest_option_is_the_answer_and_its_share_the_confidence(
     tmp_path: Path, normalise: str, answer: str
 ) -> None:
-    quiz = {**QUIZ, "choices": {**QUIZ["choices"], "by": "likelihood", "normalise": normalise}}  # type: ignore[dict-item]
     engine = Oracle(likely={" three": -2.0, " four": -3.0, " twenty-two or so": -2.5})
-    record = asked(task_of(tmp_path, **quiz), engine)
+    record = asked(quiz_of(tmp_path, normalise=normalise), engine)
     assert (record.answer, record.score) == (answer, 0.0)
     sizes = {"none": (1, 1, 1), "tokens": (1, 1, 3), "bytes": (5, 4, 16), "characters": (5, 4, 16)}[normalise]
     shares = [math.exp(total / size) for total, size in zip((-2.0, -3.0, -2.5), sizes, strict=True)]
@@ -116,25 +122,12 @@ def test_the_likeliest_option_is_the_answer_and_its_share_the_confidence(
     assert all(request.prompt == "2 + 2\n" for request in engine.asked)
 
 
-@dataclass
-class Tokens(Oracle):
-    """Gives each continuation the log-probabilities of its tokens."""
-
-    values: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
-
-    def likelihood(self, continuation: str) -> LogProbs:
-        values = self.values[continuation]
-        return LogProbs(("x",) * len(values), values)
-
-
 @each(
     ("values", "normalise", "reply"),
     [
         (((0.0,), (0.0, 0.0), (0.0,)), "none", "equally likely options: A, B, C"),
         (((-1.0,), (-1.0, -1.0), (-1.0, -1.0, -1.0)), "none", "equally likely options: A, B, C"),  # not the shortest
-        (((-9999.0,), (-9999.0, -9999.0), (-9999.0,)), "tokens", "equally likely options: A, B, C"),
         (((-1.5,), (-1.0, -0.5), (-3.0,)), "none", "equally likely options: A, B"),
-        (((-0.1,), (-0.1, -0.1), (-3.0,)), "tokens", "equally likely options: A, B"),
         (((-0.3,), (-0.4, -0.2), (-0.1, -0.3, -0.5)), "tokens", "equally likely options: A, B, C"),  # 0.9 / 3
         (((-2.0,), (-1.0, -0.5), (-2.0,)), "none", "B: four"),  # others tie, the best does not
         (((-1.0,), (0.0, 0.0), (-3.0,)), "none", "B: four"),
@@ -143,9 +136,8 @@ class Tokens(Oracle):
 def test_options_that_tie_are_no_answer(
     tmp_path: Path, values: tuple[tuple[float, ...], ...], normalise: str, reply: str
 ) -> None:
-    quiz = {**QUIZ, "choices": {**QUIZ["choices"], "by": "likelihood", "normalise": normalise}}  # type: ignore[dict-item]
-    engine = Tokens(values=dict(zip((" three", " four", " twenty-two or so"), values, strict=True)))
-    task = task_of(tmp_path, **quiz)
+    engine = Oracle(likely=dict(zip((" three", " four", " twenty-two or so"), values, strict=True)))
+    task = quiz_of(tmp_path, normalise=normalise)
     record = asked(task, engine)
     ties = reply.startswith("equally")
     assert (record.reply, record.reading, record.answer) == (reply, *(("unread", None) if ties else ("read", "B")))
@@ -158,9 +150,7 @@ def test_options_that_tie_are_no_answer(
     ("values", "error"),
     [
         ((0.0,), "every token has the log-probability 0: nothing was measured"),
-        ((0.0, 0.0, -0.0), "every token has the log-probability 0: nothing was measured"),
         ((-1.5, -1.5), "every token has the log-probability -1.5: nothing was measured"),
-        ((-9999.0, -9999.0), "every token has the log-probability -9999: nothing was measured"),
         ((), "the text has no token"),
         ((-1.0, math.nan), "the engine gave nan as the log-probability of a token"),
         ((-1.0, 0.7), "the engine gave 0.7 as the log-probability of a token"),
@@ -172,8 +162,7 @@ def test_options_that_tie_are_no_answer(
 def test_a_text_whose_tokens_are_equally_likely_was_not_measured(
     tmp_path: Path, values: tuple[float, ...], error: str | None
 ) -> None:
-    settings = {"prompt": "", "target": "{{ text }}", "metric": "perplexity", "mode": "completion"}
-    record = asked(task_of(tmp_path, [{"text": "one"}], **settings), Tokens(values={"one": values}))
+    record = asked(task_of(tmp_path, [{"text": "one"}], **TEXT), Oracle(likely={"one": values}))
     assert (record.error, record.score is None) == (error, error is not None)
 
 
@@ -193,7 +182,7 @@ def test_texts_of_lm_eval_that_were_not_measured_fail_their_sample(
     kind: Any, values: list[tuple[float, ...]], measured: bool
 ) -> None:
     requests = [LmEvalRequest("", 0, "Q", kind=kind, continuation=str(place)) for place in range(len(values))]
-    engine = Tokens(values={str(place): own for place, own in enumerate(values)})
+    engine = Oracle(likely={str(place): own for place, own in enumerate(values)})
     if measured:
         responses, replies = asyncio.run(responses_of(engine, requests, "id"))
         assert (len(responses), replies) == (len(values), ())
@@ -203,17 +192,16 @@ def test_texts_of_lm_eval_that_were_not_measured_fail_their_sample(
 
 
 def test_labels_can_follow_the_prompt_in_place_of_texts(tmp_path: Path) -> None:
-    quiz = {**QUIZ, "choices": {**QUIZ["choices"], "by": "likelihood", "continuation": "label", "delimiter": ""}}  # type: ignore[dict-item]
-    record = asked(task_of(tmp_path, **quiz), Oracle(likely={"A": -3.0, "B": -1.0, "C": -2.0}))
+    task = quiz_of(tmp_path, continuation="label", delimiter="")
+    record = asked(task, Oracle(likely={"A": -3.0, "B": -1.0, "C": -2.0}))
     assert (record.answer, record.score) == ("B", 100.0)
 
 
 def test_perplexity_is_of_the_target_after_the_prompt(tmp_path: Path) -> None:
-    settings = {"prompt": "", "target": "{{ text }}", "metric": "perplexity", "mode": "completion"}
     rows = [{"text": "one two three"}]
     engine = Oracle(likely={"one two three": -6.0})
-    assert asked(task_of(tmp_path, rows, **settings), engine).score == pytest.approx(math.exp(2.0))
-    by_byte = task_of(tmp_path, rows, **settings, metric_options={"per": "byte"})
+    assert asked(task_of(tmp_path, rows, **TEXT), engine).score == pytest.approx(math.exp(2.0))
+    by_byte = task_of(tmp_path, rows, **TEXT, metric_options={"per": "byte"})
     assert asked(by_byte, engine).score == pytest.approx(math.exp(6.0 / 13.0))
     assert not by_byte.metric.higher_is_better
 
@@ -258,7 +246,7 @@ READINGS: list[tuple[str, dict[str, Any], str, dict[str, str]]] = [
 def test_a_metric_that_looks_for_an_answer_says_where_there_is_none(
     tmp_path: Path, metric: str, options: dict[str, Any], target: str, replies: dict[str, str]
 ) -> None:
-    named = {"prompt": "{{ q }}", "target": "{{ a }}", "metric": metric, "metric_options": options}
+    named = {**PLAIN, "metric": metric, "metric_options": options}
     task = task_of(tmp_path, [{"q": "What?", "a": target}], **named)
     records = {reply: asked(task, Oracle({"What?": reply})) for reply in replies}
     assert {reply: record.reading for reply, record in records.items()} == replies
@@ -267,8 +255,7 @@ def test_a_metric_that_looks_for_an_answer_says_where_there_is_none(
 
 
 ATTACKED = {
-    "prompt": "{{ q }}", "target": "{{ a }}", "metric": "exact_match",
-    "attack": [{"kind": "column", "field": "q", "column": "hard"}],
+    **PLAIN, "metric": "exact_match", "attack": [{"kind": "column", "field": "q", "column": "hard"}],
 }  # fmt: skip
 SUMS = [{"q": "1 + 1", "hard": "one plus one", "a": "2"}]
 
@@ -298,25 +285,23 @@ def test_several_attacks_give_a_score_each(tmp_path: Path) -> None:
     assert record.attacked == (0.0, 100.0)
 
 
-@pytest.mark.parametrize(
-    ("said", "share"), [("Confidence: 0.8", 0.8), ("confidence 65%", 0.65), ("Confidence: 90", 0.9)]
-)
-def test_a_reply_can_say_how_sure_the_model_is(tmp_path: Path, said: str, share: float) -> None:
-    settings = {"prompt": "{{ q }}", "target": "{{ a }}", "metric": "contains", "confidence": {"by": "reply"}}
-    record = asked(task_of(tmp_path, SUMS, **settings), Oracle({"1 + 1": f"It is 2. {said}"}))
-    assert (record.score, record.confidence) == (100.0, pytest.approx(share))
-
-
-@pytest.mark.parametrize("said", ["I know.", "Confidence: 250%"])
-def test_a_reply_without_a_confidence_is_a_failed_sample(tmp_path: Path, said: str) -> None:
-    settings = {"prompt": "{{ q }}", "target": "{{ a }}", "metric": "contains", "confidence": {"by": "reply"}}
-    record = asked(task_of(tmp_path, SUMS, **settings), Oracle({"1 + 1": f"It is 2. {said}"}))
-    assert record.score is None
-    assert "gives no confidence" in str(record.error)
+@each(
+    ("said", "share"),
+    [("Confidence: 0.8", 0.8), ("confidence 65%", 0.65), ("Confidence: 90", 0.9), ("I know.", None),
+     ("Confidence: 250%", None)],
+)  # fmt: skip
+def test_a_reply_says_how_sure_the_model_is_or_its_sample_fails(tmp_path: Path, said: str, share: float | None) -> None:
+    task = task_of(tmp_path, SUMS, **PLAIN, metric="contains", confidence={"by": "reply"})
+    record = asked(task, Oracle({"1 + 1": f"It is 2. {said}"}))
+    if share is None:
+        assert record.score is None
+        assert "gives no confidence" in str(record.error)
+    else:
+        assert (record.score, record.confidence) == (100.0, pytest.approx(share))
 
 
 def test_the_tokens_of_a_reply_give_the_geometric_mean_of_their_probabilities(tmp_path: Path) -> None:
-    settings = {"prompt": "{{ q }}", "target": "{{ a }}", "metric": "exact_match", "confidence": {"by": "tokens"}}
+    settings = {**PLAIN, "metric": "exact_match", "confidence": {"by": "tokens"}}
     task = task_of(tmp_path, SUMS, **settings)
     engine = Oracle({"1 + 1": Reply("2", logprobs=(math.log(0.5), math.log(0.125)))})
     assert asked(task, engine).confidence == pytest.approx(0.25)
@@ -332,7 +317,7 @@ def test_the_tokens_of_a_reply_give_the_geometric_mean_of_their_probabilities(tm
 
 def test_a_judge_marks_the_answer_by_the_rubric(tmp_path: Path) -> None:
     rubric = "Question: {{ prompt }}\nExpected: {{ target }}\nAnswer: {{ reply }}\nMark 1 to 5."
-    settings = {"prompt": "{{ q }}", "target": "{{ a }}", "metric": "judge", "judge": {"rubric": rubric}}
+    settings = {**PLAIN, "metric": "judge", "judge": {"rubric": rubric}}
     task = task_of(tmp_path, SUMS, **settings)
     for mark, points in (("4", 75.0), ("1", 0.0), ("5", 100.0)):
         judge = Oracle({"Expected: 2\nAnswer: two": f"2 is two. Mark: {mark}"})
@@ -347,7 +332,7 @@ def test_a_function_that_fails_or_leaves_its_range_fails_the_sample(tmp_path: Pa
     (tmp_path / "mine.py").write_text(
         "def length(answer, target, *, most=10.0):\n    return 100.0 * len(answer) / (most - len(target))\n"
     )
-    settings = {"prompt": "{{ q }}", "target": "{{ a }}", "metric": "mine.py:length"}
+    settings = {**PLAIN, "metric": "mine.py:length"}
     task = task_of(tmp_path, SUMS, **settings, metric_options={"most": 11.0})
     assert asked(task, Oracle({"1 + 1": "12345"})).score == 50.0
     beyond = asked(task, Oracle({"1 + 1": "x" * 20}))
@@ -359,7 +344,7 @@ def test_a_function_that_fails_or_leaves_its_range_fails_the_sample(tmp_path: Pa
 def test_images_come_before_the_prompt_and_count_in_the_id(tmp_path: Path) -> None:
     png = b"\x89PNG\r\n\x1a\n" + b"0" * 20
     (tmp_path / "one.png").write_bytes(png)
-    settings = {"prompt": "{{ q }}", "target": "{{ a }}", "metric": "exact_match", "images": ["image"]}
+    settings = {**PLAIN, "metric": "exact_match", "images": ["image"]}
     task = task_of(tmp_path, [{**SUMS[0], "image": "one.png"}], **settings)
     engine = Oracle({"1 + 1": "2"})
     assert asked(task, engine).score == 100.0
@@ -372,7 +357,7 @@ def test_images_come_before_the_prompt_and_count_in_the_id(tmp_path: Path) -> No
 
 
 def test_records_are_scored_again_only_where_the_reply_is_all_it_takes(tmp_path: Path) -> None:
-    task = task_of(tmp_path, **{**QUIZ, "choices": {**QUIZ["choices"], "by": "likelihood"}})  # type: ignore[dict-item]
+    task = quiz_of(tmp_path)
     record = asked(task, Oracle(likely={" three": -2.0, " four": -1.0, " twenty-two or so": -2.5}))
     assert rescore(task, task.samples[0], record) == record
     attacked = task_of(tmp_path, SUMS, **ATTACKED)
@@ -392,7 +377,7 @@ def test_recorded_calls_and_reasoning_are_scored_again_as_they_were_read(tmp_pat
     called = asked(calling, Oracle({"": Reply("", "tool_calls", tool_calls=(("weather", "{}"),))}))
     assert (called.score, rescore(calling, calling.samples[0], called)) == (100.0, called)
     thought = Reply("<think>1 or 2</think>2", "stop")
-    task = task_of(tmp_path, SUMS, prompt="{{ q }}", target="{{ a }}", metric="exact_match")
+    task = task_of(tmp_path, SUMS, **PLAIN, metric="exact_match")
     record = asked(task, Oracle({"": thought}))
     assert (record.score, rescore(task, task.samples[0], record)) == (100.0, record)
     with pytest.raises(BadInput, match="the whole reasoning, which records do not keep"):
@@ -401,7 +386,7 @@ def test_recorded_calls_and_reasoning_are_scored_again_as_they_were_read(tmp_pat
 
 def test_a_reply_without_answer_and_confidence_is_wrong_and_sure(tmp_path: Path) -> None:
     """Else a model that says nothing would be well calibrated, or leave the statistic undecided."""
-    settings = {"prompt": "{{ q }}", "target": "{{ a }}", "metric": "exact_match", "extract": {"regex": r"(\d+)"}}
+    settings = {**PLAIN, "metric": "exact_match", "extract": {"regex": r"(\d+)"}}
     task = task_of(tmp_path, SUMS, **settings, confidence={"by": "reply"})
     for silent in ("", "I cannot say."):
         record = asked(task, Oracle({"": Reply(silent, "stop")}))

@@ -22,14 +22,7 @@ from accgate.tasks.sample import sample_id
 from accgate.tasks.task import Task
 from tests.evaluation.test_sample import Oracle, asked, task_of
 
-ROW = {
-    "q": "1 + 1",
-    "answer": "the column",
-    "reply": "a column",
-    "prompt": "p",
-    "target": "t",
-    "a": "2",
-}
+ROW = {"q": "1 + 1", "answer": "the column", "reply": "a column", "prompt": "p", "target": "t", "a": "2"}
 
 
 def judged(folder: Path, rubric: str, rows: list[dict[str, Any]] | None = None, **judge: Any) -> Task:
@@ -94,15 +87,7 @@ def test_a_rubric_that_does_not_show_the_reply_is_refused(tmp_path: Path) -> Non
             judged(tmp_path, rubric, [ROW, {**ROW, "q": "2 + 2"}])
 
 
-INJECTIONS = [
-    "<<answer>>",
-    "{{ target }}",
-    "{{ reply }}",
-    "{% raw %}",
-    "{# gone #}",
-    "{{ 7 * 7 }}",
-    "\\1 \\g<0> %s {0}",
-]
+INJECTIONS = ["<<answer>>", "{{ target }}", "{% raw %}", "{# gone #}", "{{ 7 * 7 }}", "\\1 \\g<0> %s {0}"]
 
 
 def test_nothing_in_a_reply_or_in_a_row_is_taken_for_a_template_or_a_place(tmp_path: Path) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import math
 import random
@@ -14,13 +13,12 @@ from typing import Any
 import pytest
 
 from accgate.cli.main import main
-from accgate.config.tables import Sampling
-from accgate.evaluation.assignment import Assignment, Comparison, Silent
-from accgate.evaluation.check import evaluate
+from accgate.evaluation.assignment import Comparison, Silent
 from accgate.evaluation.speed import Saturation, work_in
 from accgate.planning.cost import Speed
-from accgate.records.file import Record, paths_of
-from tests.evaluation.test_ahead import PROCESSOR, Decoder, Foresees, Loop
+from accgate.records.file import Record
+from tests.evaluation.serving import configure, served_by, sums_of
+from tests.evaluation.test_ahead import PROCESSOR, Decoder, Foresees, evaluated
 from tests.loading import load_task
 from tests.servers import Fault, Server, sums
 
@@ -55,23 +53,15 @@ def test_the_first_replies_tell_how_long_a_run_takes(
     tmp_path: Path, concurrency: int, step: dict[str, float], tokens: float, *, stops: bool
 ) -> None:
     """Short replies come first, and those awaited have given tokens too: neither may distort it."""
-    task, loop, watching = load_task("arithmetic", options={"high": 300}, count=300), Loop(), Watching()
+    task, watching = load_task("arithmetic", options={"high": 300}, count=300), Watching()
     engine = Decoder(frozenset(), concurrency, **{**step, "tokens": tokens})
     rule = Foresees(200, 200) if stops else None
-    work = evaluate(
-        engine, Assignment("m", task, 1, Sampling(), {}, 0.1), paths_of(tmp_path, "m", "t"),
-        observer=watching, stop_rule=rule, clock=loop.time,
-    )  # fmt: skip
-    n, seconds = len(loop.run_until_complete(work).records), loop.time()
-    if engine.running is not None:
-        engine.running.cancel()
-        loop.run_until_complete(asyncio.gather(engine.running, return_exceptions=True))
-    loop.close()
+    done, seconds = evaluated(engine, task, tmp_path, rule, watching)
     lengths = [max(1, round(tokens * math.exp(random.Random(id_).gauss(-0.18, 0.6)))) for id_ in task.samples.ids]
     replies, speed = watching.known
     assert 8 <= replies <= 34
     assert speed.tokens is not None
-    assert n * sum(lengths) / len(lengths) / speed.tokens == pytest.approx(seconds, rel=0.2)
+    assert len(done.records) * sum(lengths) / len(lengths) / speed.tokens == pytest.approx(seconds, rel=0.2)
 
 
 @pytest.mark.parametrize(
@@ -114,12 +104,8 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, S
     """A config of a server's model whose reference says nothing of time or tokens, as an import's."""
     folder, server = tmp_path_factory.mktemp("probe"), Server(sums())
     with server:
-        config = folder / "accuracy.toml"
-        config.write_text(
-            '[models.m]\nengine = "openai"\nmodel = "toy"\n'
-            f'options = {{ base_url = "{server.url}", concurrency = 4 }}\n'
-            "[tasks.arithmetic]\noptions = { high = 30 }\nnum_samples = 100\n"
-        )
+        tables = {"models.m": served_by(server.url, concurrency=4), "tasks.arithmetic": sums_of(100, high=30)}
+        config = configure(folder, tables)
         assert main(["record", str(config), "--out", str(folder / "out"), "--quiet"]) == 0
         (path,) = (folder / "references").rglob("arithmetic.toml")
         costs = ("samples_per_second", "completion_tokens", "prompt_tokens")
@@ -167,14 +153,15 @@ def test_a_probe_without_replies_tells_no_time(
     assert len(server.seen) - asked <= 12
 
 
-@pytest.mark.parametrize("options", ['serve = ["sleep", "1", "--port", "{port}"]', None])
+SERVES = {"serve": ["sleep", "1", "--port", "{port}"]}
+
+
+@pytest.mark.parametrize(
+    "model", [{"engine": "openai", "model": "toy", "options": SERVES}, {"engine": "recorded", "model": "m.jsonl"}]
+)
 def test_what_plan_would_have_to_start_is_not_probed(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], options: str | None
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], model: dict[str, Any]
 ) -> None:
-    engine = 'engine = "recorded"\nmodel = "m.jsonl"\n'
-    if options is not None:
-        engine = f'engine = "openai"\nmodel = "toy"\noptions = {{ {options} }}\n'
-    config = tmp_path / "accuracy.toml"
-    config.write_text(f"[models.m]\n{engine}[tasks.arithmetic]\nnum_samples = 20\n")
+    config = configure(tmp_path, {"models.m": model, "tasks.arithmetic": {"num_samples": 20}})
     (tmp_path / "m.jsonl").write_text("")
     assert "a probe takes a server that runs already" in planned(config, capsys, "--probe")["notes"][-1]

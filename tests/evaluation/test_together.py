@@ -12,24 +12,14 @@ from typing import Any
 import pytest
 
 from accgate.cli.main import main
-from accgate.records.file import new_records, paths_of, read_records
+from accgate.records.file import Record, new_records, paths_of, read_records, to_line
+from tests.cases import each
+from tests.evaluation.serving import configure, merge, served_by, sums_of
 from tests.gates import said, without_seconds
 from tests.launcher import Launched
 from tests.servers import Server, sums
 
-N = 400
-CONFIG = """\
-[models.m]
-engine = "openai"
-model = "toy"
-options = {{ base_url = "{url}", concurrency = 4, max_retries = 0 }}
-
-[tasks.arithmetic]
-options = {{ high = 300 }}
-num_samples = {n}
-theta = 4
-{more}
-"""
+N = 200
 
 
 @pytest.fixture
@@ -41,8 +31,9 @@ def server(tmp_path: Path) -> Iterator[Server]:
         yield made
 
 
-def write(folder: Path, server: Server, more: str = "") -> None:
-    (folder / "accuracy.toml").write_text(CONFIG.format(url=server.url, n=N, more=more))
+def write(folder: Path, server: Server, **model: Any) -> None:
+    model |= served_by(server.url, concurrency=4)
+    configure(folder, {"models.m": model, "tasks.arithmetic": sums_of(N, high=300, theta=8)})
 
 
 def command(folder: Path, *arguments: str) -> int:
@@ -54,9 +45,9 @@ def together(folder: Path, shard: str, *arguments: str) -> int:
     return command(folder, "run", "--shard", shard, "--together", str(folder / "all"), *arguments)
 
 
-def merge(folder: Path, *parts: str) -> tuple[int, dict[str, Any]]:
-    where = ["--config", str(folder / "accuracy.toml"), "--out", str(folder / "merged")]
-    code = main(["merge", *(str(folder / "all" / part) for part in parts), *where])
+def merged(folder: Path, *parts: str) -> tuple[int, dict[str, Any]]:
+    """The exit code of a merge of these shards, and its result."""
+    code = merge(folder, [folder / "all" / part for part in parts])
     return code, json.loads((folder / "merged" / "accgate.json").read_text())
 
 
@@ -89,10 +80,10 @@ def test_a_shard_stops_where_the_others_records_decide_with_its_own(
     assert count(tmp_path, "shard-1-of-2") == N // 2
     assert together(tmp_path, "2/2") == 0
     assert used // 2 <= count(tmp_path, "shard-2-of-2") < N // 2 - 10
-    merged = merge(tmp_path, "shard-2-of-2", "shard-1-of-2")
-    assert merged[0] == code
-    assert figures(merged[1]) == figures(whole[1])
-    assert whole[1]["saved_tokens"] > merged[1]["saved_tokens"] >= 0  # the first shard asked half of all samples
+    joined = merged(tmp_path, "shard-2-of-2", "shard-1-of-2")
+    assert joined[0] == code
+    assert figures(joined[1]) == figures(whole[1])
+    assert whole[1]["saved_tokens"] > joined[1]["saved_tokens"] >= 0  # the first shard asked half of all samples
     assert main(["verify", str(tmp_path / "merged"), "--config", str(tmp_path / "accuracy.toml")]) == code
     # a decided run that is resumed asks nothing
     server.seen.clear()
@@ -120,16 +111,16 @@ def test_a_shard_killed_and_resumed_gives_the_verdict_of_one_run(tmp_path: Path,
         for each in shards:
             each.kill()
             each.wait()
-    code, _ = merge(tmp_path, "shard-1-of-3", "shard-2-of-3", "shard-3-of-3")
+    code, _ = merged(tmp_path, "shard-1-of-3", "shard-2-of-3", "shard-3-of-3")
     assert code == 3 or count(tmp_path, "shard-2-of-3") * 3 >= whole[1]["checks"][0]["n"]
     assert together(tmp_path, "2/3", "--resume") == 0
     assert count(tmp_path, "shard-2-of-3") < N // 3
-    code, merged = merge(tmp_path, "shard-1-of-3", "shard-2-of-3", "shard-3-of-3")
-    assert (code, figures(merged)) == (whole[0], figures(whole[1]))
+    code, joined = merged(tmp_path, "shard-1-of-3", "shard-2-of-3", "shard-3-of-3")
+    assert (code, figures(joined)) == (whole[0], figures(whole[1]))
 
 
 def test_records_of_another_run_stop_nothing(tmp_path: Path, server: Server) -> None:
-    write(tmp_path, server, "[models.m.sampling]\nseed = 7")
+    write(tmp_path, server, sampling={"seed": 7})
     assert together(tmp_path, "1/2") == 0
     write(tmp_path, server)
     assert together(tmp_path, "2/2") == 0
@@ -149,23 +140,22 @@ def test_shards_that_cannot_see_each_other_ask_what_is_expected_and_more_where_t
     for i, part in enumerate(parts, 1):
         assert command(tmp_path, "run", "--shard", f"{i}/2", "--first", "--out", str(part)) == 0
         assert count(tmp_path, part.name) < N // 2 - 10
-    code, merged = merge(tmp_path, *(part.name for part in parts))
-    assert (code, figures(merged)) == (whole[0], figures(whole[1]))
+    code, joined = merged(tmp_path, *(part.name for part in parts))
+    assert (code, figures(joined)) == (whole[0], figures(whole[1]))
     records = paths_of(parts[1], "m", "arithmetic").records
     lines = records.read_bytes().splitlines(keepends=True)
     records.write_bytes(b"".join(lines[:3]))  # too few for a decision
-    code, merged = merge(tmp_path, *(part.name for part in parts))
+    code, joined = merged(tmp_path, *(part.name for part in parts))
     assert code == 3
-    assert "samples lack records" in merged["checks"][0]["reasons"][0]
+    assert "samples lack records" in joined["checks"][0]["reasons"][0]
     assert command(tmp_path, "run", "--shard", "2/2", "--resume", "--out", str(parts[1])) == 0
     assert count(tmp_path, parts[1].name) == N // 2
-    code, merged = merge(tmp_path, *(part.name for part in parts))
-    assert (code, figures(merged)) == (whole[0], figures(whole[1]))
+    code, joined = merged(tmp_path, *(part.name for part in parts))
+    assert (code, figures(joined)) == (whole[0], figures(whole[1]))
 
 
-def test_a_line_that_is_still_written_is_read_when_it_is_whole(tmp_path: Path, server: Server) -> None:
-    source = paths_of(tmp_path / "recorded", "m", "arithmetic").records.read_bytes()
-    first, second, *_ = source.splitlines(keepends=True)
+def test_a_line_that_is_still_written_is_read_when_it_is_whole(tmp_path: Path) -> None:
+    first, second = (to_line(Record(i, 0, 100.0, "4", "4", "4", "stop", 1, 1, 0.0, None)) for i in "ab")
     path = tmp_path / "growing.jsonl"
     path.write_bytes(first + second[:40])
     records, offset = new_records(path, 0)
@@ -174,21 +164,25 @@ def test_a_line_that_is_still_written_is_read_when_it_is_whole(tmp_path: Path, s
     assert new_records(path, offset)[1] == len(first + second)
 
 
+@each(
+    ("options", "fault"),
+    [
+        (["--together", "all"], "give --shard i/N too"),
+        (["--together", "all", "--shard", "1/2", "--out", "out"], "leave --out out"),
+        (["--first"], "give --shard i/N too"),
+        (["--together", "all", "--shard", "1/2", "--first"], "leave it out with --together"),
+    ],
+)
 def test_together_is_for_shards_and_instead_of_out(
-    tmp_path: Path, server: Server, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, options: list[str], fault: str, capsys: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert command(tmp_path, "run", "--together", str(tmp_path / "all")) == 2
-    assert "give --shard i/N too" in said(capsys)
-    assert together(tmp_path, "1/2", "--out", str(tmp_path / "out")) == 2
-    assert "leave --out out" in said(capsys)
-    assert command(tmp_path, "run", "--first") == 2
-    assert "give --shard i/N too" in said(capsys)
-    assert together(tmp_path, "1/2", "--first") == 2
-    assert "leave it out with --together" in said(capsys)
+    monkeypatch.chdir(tmp_path)
+    assert main(["run", "no such file", *options]) == 2
+    assert fault in said(capsys)
 
 
 def test_a_shard_beside_others_leaves_the_folder_of_whole_runs_alone(
-    tmp_path: Path, server: Server, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     result, old = tmp_path / "accgate-out" / "accgate.json", tmp_path / "all" / "shard-1-of-2" / "shard.json"

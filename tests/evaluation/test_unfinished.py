@@ -10,7 +10,8 @@ import pytest
 
 from accgate.cli.main import main
 from tests.evaluation.merges import merge, records_path, result, shards, worse_project
-from tests.gates import table, write_task
+from tests.evaluation.serving import checks_of, configure, served_by
+from tests.gates import write_task
 from tests.servers import Fault, Server
 
 EVALUATED = 57
@@ -20,13 +21,12 @@ EVALUATED = 57
 def config(tmp_path: Path, server: Server) -> Path:
     """A gate of 200 sums with a reference, and a server that takes no more than 57 of the next requests."""
     write_task(tmp_path)
-    options = {"base_url": server.url, "max_outage": 0.1, "max_retries": 0, "concurrency": 1}
-    path = tmp_path / "accuracy.toml"
-    path.write_text(
-        table("gate", {"early_stopping": False, "max_failed": 0.1})
-        + table("models.m", {"engine": "openai", "model": "toy", "options": options})
-        + table("tasks.sums", {"file": "sums.toml", "theta": 5.0})
-    )
+    tables = {
+        "gate": {"early_stopping": False, "max_failed": 0.1},
+        "models.m": served_by(server.url, max_outage=0.1, concurrency=1),
+        "tasks.sums": {"file": "sums.toml", "theta": 5.0},
+    }
+    path = configure(tmp_path, tables)
     assert main(["record", str(path), "--quiet", "--out", str(tmp_path / "record")]) == 0
     last = len(server.seen) + EVALUATED
     server.fault_of = lambda _: Fault(503) if len(server.seen) > last else None
@@ -54,7 +54,7 @@ def test_n_counts_what_was_evaluated_before_the_engine_failed(config: Path, caps
 
 
 def test_failed_samples_are_evaluated_too_and_each_counts_once(config: Path, server: Server) -> None:
-    config.write_text(config.read_text().replace('"theta" = 5.0', '"theta" = 5.0\n"repeats" = 2'))
+    config.write_text(config.read_text().replace("theta = 5.0", "theta = 5.0\nrepeats = 2"))
     failing = server.fault_of
     assert failing is not None
     server.fault_of = lambda body: failing(body) or (Fault(400) if "What is 7 " in str(body) else None)
@@ -73,7 +73,7 @@ def test_an_engine_that_does_not_start_evaluated_nothing_unless_a_run_goes_on(co
     assert check["n"] == EVALUATED
     out = str(config.parent / "anew")
     assert main(["run", str(config), "--quiet", "--out", out]) == 3
-    (check,) = json.loads(Path(out, "accgate.json").read_text())["checks"]
+    (check,) = checks_of(Path(out))
     assert (check["n"], check["candidate"]["n"]) == (0, 0)
 
 

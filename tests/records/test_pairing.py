@@ -47,16 +47,14 @@ ASKED = "How much is {} times 7?"
         ("target", [*"ABCD"] * 10, [*"BCDA"] * 10),
         ("target", list(range(N)), [*range(N - 1), 1000]),  # one label that was corrected
         ("target", [["a", i] for i in range(N)], [["b", i] for i in range(N)]),
-        ("prompt", questions("{} + 1"), questions("{} + 2")),
         ("prompt", questions(ASKED), questions(f"Think first. {ASKED}")),
         ("prompt", questions(ASKED), questions(CHATML, 1)),
         ("question", questions(ASKED), questions(ASKED, 1)),
         ("input", questions(ASKED), questions(ASKED, 1)),
         ("doc", [{"q": i} for i in range(N)], [{"q": i + 1} for i in range(N)]),
         ("doc_hash", questions("{}f"), questions("{}f", 1)),
-        ("prompt_hash", questions("{}f"), questions("{}f", 1)),
-        ("target_digest", questions("{}f"), questions("{}f", 1)),
         ("prompt_sha256", questions("{}f"), questions("{}f", 1)),
+        ("target_digest", questions("{}f"), questions("{}f", 1)),
         ("dataset", ["test"] * N, ["train"] * N),
         ("target", [*questions("{}")[:-1], None], [*questions("{}", 1)[:-1], "x"]),  # the last says nothing
     ],

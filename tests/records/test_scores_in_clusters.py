@@ -90,11 +90,8 @@ def test_clusters_stay_with_their_samples() -> None:
     taken = scores.take(["c", "b"])
     assert (taken.ids, taken.clusters, taken.values[0].tolist()) == (("c", "b"), ("x", "y"), [3.0])
     assert scores.take(("a", "b", "c")).clusters == ("x", "y", "x")
-
-
-def test_an_id_that_is_not_there_cannot_be_taken() -> None:
     with pytest.raises(KeyError):
-        one_each([1.0, 2.0], "ab").take(["a", "z"])
+        scores.take(["a", "z"])
 
 
 @each("order", [[0, 1, 2, 3], [3, 1, 0, 2]])
@@ -139,11 +136,7 @@ def test_pairing_any_order_finds_every_score_by_its_id(data: st.DataObject) -> N
     [
         {"c": "x", "b": "y", "a": "x", "extra": None},
         ["x", "y", "x"],
-        ("x", "y", "x"),
         [7, "7", 7],
-        [0.5, 1.5, 0.5],
-        np.array(["x", "y", "x"]),
-        np.array([4, 2, 4]),
         np.array([4.0, 2.0, 4.0]),
         np.array(["x", 2, "x"], dtype=object),
         deque("xyx"),
@@ -180,14 +173,11 @@ def test_the_candidates_clusters_go_before_the_references() -> None:
     ("labels", "message"),
     [
         (["x", "y"], "2 for 3 samples; give one a sample, in the candidate's order"),
-        ([], "0 for 3 samples"),
-        (np.zeros(4), "4 for 3 samples"),
         ({}, "none for 3 of 3 samples: a, b, c; give every sample one"),
         ({"a": "x"}, "none for 2 of 3 samples: b, c;"),
         ({"a": "x", "b": None, "c": "x"}, "none for 1 of 3 samples: b;"),
         (["x", None, ""], "none for 2 of 3 samples: b, c;"),
         ([1.0, math.nan, 2.0], "none for 1 of 3 samples: b;"),
-        (np.array([1.0, math.nan, 2.0]), "none for 1 of 3 samples: b;"),
         (np.array(["2020", "NaT", "2021"], dtype="datetime64[Y]"), "none for 1 of 3 samples: b;"),
         (np.ma.masked_array([1, 2, 3], mask=[False, True, False]), "none for 1 of 3 samples: b;"),
         ([1, pandas.NA, pandas.NaT], "none for 2 of 3 samples: b, c;"),

@@ -2,7 +2,6 @@
 
 import contextlib
 import re
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,43 +12,21 @@ from accgate.cli.main import main
 from accgate.planning.checks import plan_checks
 from accgate.records.file import paths_of
 from accgate.records.log import read_log
-from accgate.references.store import find_reference
-from tests.gates import Project, questions, recorded_project, right_but, said, write_lines, write_task
+from tests.gates import Project, questions, right_but, said, write_lines, write_task
+from tests.references.projects import N, answers_of_runs, reference_of
 
-N, MORE = 40, 10
-
-
-@pytest.fixture
-def project(tmp_path: Path) -> Project:
-    return recorded_project(tmp_path, N)
-
-
-def write_rows(project: Project, rows: Sequence[dict[str, Any]], **keys: Any) -> None:
-    write_task(project.folder, rows=rows, **keys)
-
-
-def answers(project: Project, scores: Sequence[float]) -> None:
-    """Answer each question of the dataset in the order of its rows' ids."""
-    write_lines(project.scores, [{"id": i, "score": s} for i, s in zip(project.ids(), scores, strict=True)])
-
-
-def about_of(project: Project) -> Any:
-    reference = find_reference(project.store, "m", "sums")
-    assert reference is not None
-    return reference
+MORE = 10
 
 
 def test_a_run_decides_on_the_rows_that_have_a_reference_and_says_so(project: Project) -> None:
-    write_rows(project, questions(N + MORE))
-    answers(project, right_but(0, N + MORE))
-    assert project.run() == 0
+    write_task(project.folder, rows=questions(N + MORE))
+    assert project.run(right_but(0, N + MORE)) == 0
     check = project.check
     assert check["n"] == check["reference"]["n"] == N
     said = "40 of 50 questions have a reference; the others were added later and are not compared"
     assert any(reason.startswith(said) for reason in check["reasons"])
-    write_rows(project, questions(N))
-    answers(project, right_but(0, N))
-    assert project.run() == 0
+    write_task(project.folder, rows=questions(N))
+    assert project.run(right_but(0, N)) == 0
     assert not any("have a reference" in reason for reason in project.check["reasons"])
 
 
@@ -57,9 +34,9 @@ def test_a_number_of_samples_is_met_by_recorded_rows_whatever_was_added(project:
     """Added rows cannot thin out those that are compared."""
     project.tasks["sums"]["num_samples"] = 30
     project.write()
-    write_rows(project, questions(N + 400))
+    write_task(project.folder, rows=questions(N + 400))
     (check,) = plan_checks(load_config(project.config))
-    known = about_of(project).scores.ids
+    known = reference_of(project).scores.ids
     assert check.n == 30
     assert not check.task.samples.ids.without(known)
 
@@ -80,11 +57,7 @@ LOST = {
     "a row deleted": questions(N - 1),
     "one row deleted and many added": questions(N + MORE, start=1),
     "a row changed": [*questions(N - 1), {"q": "What is 39 and 39?", "a": 78, "page": "p9"}, *questions(MORE, start=N)],
-    "an answer changed": [
-        *questions(N - 1),
-        {"q": "What is 39 + 39?", "a": 79, "page": "p9"},
-        *questions(MORE, start=N),
-    ],
+    "an answer changed": [*questions(N - 1), {"q": "What is 39 + 39?", "a": 79}, *questions(MORE, start=N)],
 }
 
 
@@ -92,7 +65,7 @@ LOST = {
 def test_rows_that_changed_or_went_are_refused_by_run_and_by_add_rows(
     project: Project, capsys: pytest.CaptureFixture[str], rows: list[dict[str, Any]]
 ) -> None:
-    write_rows(project, rows)
+    write_task(project.folder, rows=rows)
     assert project.run() == 2
     assert "the dataset changed since" in said(capsys)
     assert project.record(args=["--add-rows"]) == 2
@@ -101,11 +74,11 @@ def test_rows_that_changed_or_went_are_refused_by_run_and_by_add_rows(
 
 def test_add_rows_asks_only_the_new_rows_and_keeps_what_was_recorded(project: Project) -> None:
     assert project.record(right_but(4, N), args=["--reason", "new weights"]) == 0
-    before = about_of(project)
-    write_rows(project, questions(N + MORE))
-    answers(project, right_but(N + MORE, N + MORE))  # the old rows would be wrong too if they were asked
-    assert project.record(args=["--add-rows"]) == 0
-    after = about_of(project)
+    before = reference_of(project)
+    write_task(project.folder, rows=questions(N + MORE))
+    wrong = right_but(N + MORE, N + MORE)  # the old rows would be wrong too if they were asked
+    assert project.record(wrong, args=["--add-rows"]) == 0
+    after = reference_of(project)
     assert after.scores.n == N + MORE
     assert after.scores.take(before.scores.ids).values.tolist() == before.scores.values.tolist()
     assert after.about.mean == pytest.approx(100 * (N - 4) / (N + MORE))
@@ -119,12 +92,11 @@ def test_add_rows_asks_only_the_new_rows_and_keeps_what_was_recorded(project: Pr
 
 def test_new_rows_are_asked_as_often_as_the_others(project: Project) -> None:
     assert project.record(right_but(4, N), args=["--add"]) == 0
-    write_rows(project, questions(N + MORE))
-    rows = [{"id": i, "repeat": r, "score": 100.0} for i in project.ids() for r in range(2)]
-    write_lines(project.scores, rows)
+    write_task(project.folder, rows=questions(N + MORE))
+    write_lines(project.scores, answers_of_runs(project, [right_but(0, N + MORE)] * 2))
     assert project.record(args=["--add-rows"]) == 0
-    assert about_of(project).scores.values.shape == (N + MORE, 2)
-    assert (about_of(project).about.runs, about_of(project).about.repeats) == (2, 2)
+    assert reference_of(project).scores.values.shape == (N + MORE, 2)
+    assert (reference_of(project).about.runs, reference_of(project).about.repeats) == (2, 2)
 
 
 REFUSED: dict[str, tuple[dict[str, Any], list[str], str]] = {
@@ -144,7 +116,7 @@ def test_add_rows_is_refused(
     if change:
         project.models["m"] |= change.pop("model", {})
         project.write()
-        write_rows(project, questions(N + MORE), **change)
+        write_task(project.folder, rows=questions(N + MORE), **change)
     with contextlib.suppress(SystemExit):
         assert project.record(args=["--add-rows", *options]) == 2
     assert message in said(capsys)

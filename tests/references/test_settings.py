@@ -135,6 +135,14 @@ def test_a_reference_without_settings_or_engine_tells_the_variant_alone() -> Non
     assert setting_changes(known(), model, INFO) == ("variant.kv: not set → fp8",)
 
 
+def assert_reported(project: Project, change: str) -> None:
+    """The change of a setting stands in the result, and in both reports."""
+    assert project.check["settings_changed"] == [change]
+    for kind in ("md", "html"):
+        text = unescape((project.out / f"report.{kind}").read_text())
+        assert change.replace(":", "") in " ".join(text.replace("`", "").replace(":", "").split())
+
+
 @pytest.mark.parametrize("verdict", ["pass", "regression"])
 def test_a_gate_says_it_everywhere_a_person_looks(
     tmp_path: Path, verdict: str, capsys: pytest.CaptureFixture[str]
@@ -147,13 +155,9 @@ def test_a_gate_says_it_everywhere_a_person_looks(
     project.models["m"] |= {"sampling": {"top_k": 5}}
     project.write()
     assert project.run(args=["--html"]) == (1 if verdict == "regression" else 0)
-    said = "sampling.top_k: not set → 5"
-    assert project.check["settings_changed"] == [said]
+    assert_reported(project, "sampling.top_k: not set → 5")
     shown = capsys.readouterr().out
     assert ("sampling.top_k   not set → 5" in shown) == (verdict == "regression")
-    for kind in ("md", "html"):
-        text = unescape((project.out / f"report.{kind}").read_text())
-        assert said.replace(":", "") in " ".join(text.replace("`", "").replace(":", "").split())
 
 
 def counted(tokens: list[int]) -> Figures:
@@ -197,9 +201,5 @@ def test_a_server_that_cuts_prompts_is_told_in_comment_and_report(tmp_path: Path
         assert main(["record", str(project.config)]) == 0
         server.choice_of = lambda _: choice | {"usage": {"prompt_tokens": 8}}
         assert main(["run", str(project.config), "--out", str(project.out), "--html"]) == 1
-    said = "prompt tokens per sample: 12.0 → 8.0"
-    assert project.check["settings_changed"] == [said]
+    assert_reported(project, "prompt tokens per sample: 12.0 → 8.0")
     assert "look first at what the model receives" in " ".join(capsys.readouterr().out.split())
-    for kind in ("md", "html"):
-        text = unescape((project.out / f"report.{kind}").read_text())
-        assert said.replace(":", "") in " ".join(text.replace("`", "").replace(":", "").split())

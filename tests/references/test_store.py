@@ -24,17 +24,11 @@ from accgate.references.store import (
     scores_of,
     variant_label,
 )
-from accgate.references.writer import write_reference
+from accgate.references.writer import add_runs, write_reference
 from tests.cases import each
-from tests.gates import RIGHT, Project, questions, recorded_project, right_but, said, write_lines, write_task
+from tests.gates import RIGHT, Project, contents, questions, recorded_project, right_but, said, write_lines, write_task
 from tests.loading import load_task
-
-N = 40
-
-
-@pytest.fixture
-def project(tmp_path: Path) -> Project:
-    return recorded_project(tmp_path, N)
+from tests.references.projects import N, answers_of_runs, damage, reference_of
 
 
 def record_of(id_: str, score: float | None, **keys: Any) -> Record:
@@ -73,33 +67,30 @@ def test_scores_stand_in_a_csv_sorted_by_id_so_that_git_shows_what_changed(proje
     assert {row[2] for row in rows} == {"0", "100"}
 
 
-def test_cluster_group_and_label_columns_are_kept(tmp_path: Path) -> None:
+def test_clusters_groups_and_labels_are_kept_for_every_run(tmp_path: Path) -> None:
     project = Project(tmp_path, n=N)
-    columns = {"columns__cluster": "page", "columns__group": "q", "columns__label": "a"}
-    write_task(tmp_path, rows=questions(N), **columns)
+    write_task(tmp_path, rows=questions(N), columns__cluster="page", columns__group="q", columns__label="a")
     assert project.record(right_but(10, N)) == 0
+    assert project.record(right_but(12, N), args=["--add"]) == 0
     with (project.store / "m/sums.scores.csv").open(newline="") as file:
-        rows = {row["id"]: row for row in csv.DictReader(file)}
-    task = load_task("sums", file=tmp_path / "sums.toml")
-    for sample in task.samples:
-        row = rows[sample.id]
+        rows = list(csv.DictReader(file))
+    samples = {sample.id: sample for sample in load_task("sums", file=tmp_path / "sums.toml").samples}
+    assert len(rows) == 2 * N
+    for row in rows:
+        sample = samples[row["id"]]
         assert (row["cluster"], row["group"], row["label"]) == (sample.cluster, sample.group, sample.label)
     assert project.run() == 0
 
 
 def test_repeats_and_fractional_points_are_kept_exactly(tmp_path: Path) -> None:
     project = Project(tmp_path, n=2, repeats=2)
-    scores = {0: [1 / 3, 50.0], 1: [99.9, 0.1]}
-    rows = [{"id": i, "repeat": r, "score": scores[k][r]} for k, i in enumerate(project.ids()) for r in (0, 1)]
-    write_lines(project.scores, rows)
+    write_lines(project.scores, answers_of_runs(project, [[1 / 3, 99.9], [50.0, 0.1]]))
     assert project.record() == 0
-    reference = find_reference(project.store, "m", "sums")
-    assert reference is not None
+    reference = reference_of(project)
     assert reference.scores is not None
     assert reference.about.repeats == 2
-    assert dict(zip(reference.scores.ids, reference.scores.values.tolist(), strict=True)) == {
-        i: scores[k] for k, i in enumerate(project.ids())
-    }
+    scores = dict(zip(reference.scores.ids, reference.scores.values.tolist(), strict=True))
+    assert [scores[i] for i in project.ids()] == [[1 / 3, 50.0], [99.9, 0.1]]
 
 
 def test_replies_go_to_a_sidecar_unless_refused(tmp_path: Path) -> None:
@@ -111,9 +102,7 @@ def test_replies_go_to_a_sidecar_unless_refused(tmp_path: Path) -> None:
     assert replies == {i: f"{k}" for k, i in enumerate(project.ids())}
     assert project.record(args=["--accept-low", "--no-replies", "--reason", "smaller"]) == 0
     assert not sidecar.exists()
-    reference = find_reference(project.store, "m", "sums")
-    assert reference is not None
-    assert not reference.replies_path.exists()
+    assert not reference_of(project).replies_path.exists()
 
 
 def test_a_reference_is_not_replaced_without_a_reason_and_nothing_is_evaluated(project: Project, capsys) -> None:
@@ -135,49 +124,51 @@ def test_the_reason_and_what_was_replaced_are_kept(project: Project) -> None:
     assert project.run() == 0
 
 
-def test_samples_without_a_score_make_no_reference(tmp_path: Path, capsys) -> None:
-    project = Project(tmp_path, n=N)
+@pytest.mark.parametrize("args", [[], ["--add"]])
+def test_a_run_with_failed_samples_makes_no_reference_and_is_added_to_none(
+    tmp_path: Path, args: list[str], capsys
+) -> None:
+    project = recorded_project(tmp_path, N) if args else Project(tmp_path, n=N)
+    before = contents(project.store)
     *ids, last = project.ids()
     write_lines(project.scores, [*({"id": i, "score": RIGHT} for i in ids), {"id": last, "error": "HTTP 500"}])
     project.write(max_failed=0.5)
-    assert project.record() == 3
-    assert not project.store.exists()
+    assert project.record(args=args) == 3
+    assert contents(project.store) == before
     assert re.search(r"1 of 40 samples failed.*no reference was written", said(capsys))
-    with pytest.raises(BadInput, match=r"no score for 1 of 2 samples: b; references need all"):
-        write_reference(
-            tmp_path, ReferenceFile(model="m", task="t", mean=0.0, n=2), [record_of("a", 1.0), record_of("b", None)],
-            reason=None, replies=False,
-        )  # fmt: skip
 
 
-def edited(path: Path, pattern: str, new: str) -> None:
-    path.write_text(re.sub(pattern, new, path.read_text(), count=1))
+def test_a_reference_needs_a_score_of_every_sample(project: Project, tmp_path: Path) -> None:
+    about, records = ReferenceFile(model="m", task="t", mean=0.0, n=2), [record_of("a", 1.0), record_of("b", None)]
+    with pytest.raises(BadInput, match="no score for 1 of 2 samples: b; references need all"):
+        write_reference(tmp_path, about, records, reason=None, replies=False)
+    failed = [record_of(i, None) for i in project.ids()]
+    with pytest.raises(BadInput, match="no score for 40 of 40 samples"):
+        add_runs(reference_of(project), reference_of(project).about, failed, replies=False)
 
 
 DAMAGE = {
-    "an edited score": ("sums.scores.csv", lambda p: edited(p, ",0\n", ",100\n"), "is not what was recorded with"),
-    "a missing csv": ("sums.scores.csv", lambda p: p.unlink(), "is missing, but sums.toml was recorded with it"),
-    "broken TOML": ("sums.toml", lambda p: edited(p, "mean = ", "mean == "), r"sums\.toml:3: is not valid TOML"),
-    "an empty TOML": ("sums.toml", lambda p: p.write_text(""), r"sums\.toml:1: is empty; record the reference again"),
-    "an unknown key": ("sums.toml", lambda p: edited(p, "mean = ", "meen = "), "did you mean 'mean'"),
-    "a wrong mean": (
-        "sums.toml",
-        lambda p: edited(p, "mean = 75.0", "mean = 60.0"),
-        r"sums\.toml:3: mean: says mean 60",
-    ),
-    "a wrong n": (
-        "sums.toml",
-        lambda p: edited(p, "n = 40", "n = 41"),
-        "of 41 samples, which sums.scores.csv does not",
-    ),
-    "no digest": ("sums.toml", lambda p: edited(p, "scores_sha256.*\n", ""), r"sums\.toml does not name it"),
-    "no mean": ("sums.toml", lambda p: edited(p, "mean = .*\n", ""), r"mean: is missing"),
+    "an edited score": ("scores.csv", ",0\n", ",100\n", "is not what was recorded with"),
+    "a missing csv": ("scores.csv", None, "", "is missing, but sums.toml was"),
+    "broken TOML": ("toml", "mean = ", "mean == ", r"sums\.toml:3: is not valid TOML"),
+    "an empty TOML": ("toml", "(?s).+", "", r"sums\.toml:1: is empty"),
+    "an unknown key": ("toml", "mean = ", "meen = ", "did you mean 'mean'"),
+    "a wrong mean": ("toml", "mean = 75.0", "mean = 60.0", r"sums\.toml:3: mean: says mean 60"),
+    "a wrong n": ("toml", "n = 40", "n = 41", "of 41 samples, which sums.scores.csv does not"),
+    "no digest": ("toml", "scores_sha256.*\n", "", r"sums\.toml does not name it"),
+    "no mean": ("toml", "mean = .*\n", "", "mean: is missing"),
 }
 
 
-@pytest.mark.parametrize(("name", "damage", "message"), DAMAGE.values(), ids=DAMAGE)
-def test_a_damaged_reference_is_refused(project: Project, capsys, name: str, damage, message: str) -> None:
-    damage(project.store / "m" / name)
+@pytest.mark.parametrize(("ending", "pattern", "new", "message"), DAMAGE.values(), ids=DAMAGE)
+def test_a_damaged_reference_is_refused(
+    project: Project, capsys, ending: str, pattern: str | None, new: str, message: str
+) -> None:
+    path = project.store / f"m/sums.{ending}"
+    if pattern is None:
+        path.unlink()
+    else:
+        damage(path, pattern, new)
     capsys.readouterr()
     assert project.run() == 2
     error = said(capsys)
@@ -189,7 +180,7 @@ def test_a_damaged_reference_is_refused(project: Project, capsys, name: str, dam
 
 def test_without_its_csv_a_mean_alone_is_a_reference(project: Project) -> None:
     (project.store / "m/sums.scores.csv").unlink()
-    edited(project.store / "m/sums.toml", "scores_sha256.*\n", "")
+    damage(project.store / "m/sums.toml", "scores_sha256.*\n", "")
     project.tasks["sums"]["sigma"] = 50.0
     project.write()
     assert project.run() == 0

@@ -4,6 +4,7 @@ import contextlib
 import errno
 import os
 import threading
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -11,19 +12,13 @@ from typing import Any
 import pytest
 
 from accgate import record as recording
-from accgate.cli.main import main
 from accgate.errors import AccgateError, CannotEvaluate
 from accgate.evaluation.options import RunOptions
 from accgate.evaluation.run import evaluate_checks
-from accgate.references.store import find_reference
-from accgate.references.writer import add_runs, write_reference
-from tests.gates import Project, contents, recorded_project, right_but, said, write_lines
-from tests.references.test_writer import N, reference_of
-
-
-@pytest.fixture
-def project(tmp_path: Path) -> Project:
-    return recorded_project(tmp_path, N)
+from accgate.references.writer import add_runs
+from tests.gates import Project, contents, right_but, said, write_lines
+from tests.records.test_file import disk_of
+from tests.references.projects import N, answers_of_runs, record_into, reference_of
 
 
 def test_a_store_that_cannot_be_written_is_refused_before_anything_is_asked(
@@ -33,45 +28,27 @@ def test_a_store_that_cannot_be_written_is_refused_before_anything_is_asked(
     project.write()
     (project.store / "other").write_text("in the way")
     assert project.record(args=["--models", "other"]) == 2
-    assert said(capsys) == (
-        f"accgate: {project.store / 'other'}: is a file; name a folder as `references` in accuracy.toml"
-    )
+    assert f"{project.store / 'other'}: is a file; name a folder as `references`" in said(capsys)
     assert not list(project.folder.glob("record-out-*/other"))
 
 
 def test_a_full_disk_names_the_file_of_the_reference(project: Project) -> None:
-    resource = pytest.importorskip("resource")
     reference = reference_of(project)
-    before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (300, before[1]))
-    try:
-        with pytest.raises(CannotEvaluate, match=r"sums\.scores\.csv: cannot be written: File too large"):
-            add_runs(reference, reference.about, list(reference.records()), replies=False)
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    fault = r"sums\.scores\.csv: cannot be written: File too large"
+    with disk_of(300), pytest.raises(CannotEvaluate, match=fault):
+        add_runs(reference, reference.about, list(reference.records()), replies=False)
 
 
 def test_a_finished_run_that_is_resumed_is_not_counted_twice(tmp_path: Path, capsys) -> None:
     project = Project(tmp_path, n=N)
     assert project.record(right_but(10, N)) == 0  # which is run, and not copied
-    out = str(project.folder / "again")
-    add = ["record", str(project.config), "--out", out, "--quiet", "--add"]
-    assert main(add) == 0
-    before = (project.store / "m/sums.scores.csv").read_bytes()
-    assert main([*add, "--resume"]) == 2
-    assert "every run is in its reference already; leave out --resume" in said(capsys)
-    first = [
-        "record",
-        str(project.config),
-        "--out",
-        str(project.folder / "record-out-0"),
-        "--quiet",
-        "--add",
-        "--resume",
-    ]
-    assert main(first) == 2  # nor the run that the reference began with
-    assert (project.store / "m/sums.scores.csv").read_bytes() == before
-    assert main(add) == 0
+    assert record_into(project, "again", "--add") == 0
+    before = contents(project.store)
+    for out in ("again", "record-out-0"):  # nor the run that the reference began with
+        assert record_into(project, out, "--add", "--resume") == 2
+        assert "every run is in its reference already; leave out --resume" in said(capsys)
+    assert contents(project.store) == before
+    assert record_into(project, "again", "--add") == 0
     assert reference_of(project).about.runs == 3
 
 
@@ -153,55 +130,59 @@ def test_a_recording_of_which_some_references_were_written_goes_on(
         for repeat in range(1 + ("--check" in args))
     ]
     write_lines(project.scores, rows[:-1])  # the last sample of the second task has no score
-    out = str(project.folder / "again")
-    command = ["record", str(project.config), "--out", out, "--quiet", *args]
-    assert main(command) == 3
+    assert record_into(project, "again", *args) == 3
     written = contents(project.store / "m")
     write_lines(project.scores, rows)
-    assert main([*command, "--resume"]) == 0
-    for task in project.tasks:
-        reference = find_reference(project.store, "m", task)
-        assert reference is not None
-        assert reference.about.mean == pytest.approx(100 * (1 - 4 / N))
+    assert record_into(project, "again", *args, "--resume") == 0
+    means = [reference_of(project, task).about.mean for task in project.tasks]
+    assert means == pytest.approx([100 * (1 - 4 / N)] * 2)
     now = contents(project.store / "m")
     assert all(now[path] == content for path, content in written.items() if path.name.startswith("sums."))
-    assert main([*command, "--resume"]) == 2
+    assert record_into(project, "again", *args, "--resume") == 2
     assert "every run is in its reference already" in said(capsys)
     assert contents(project.store / "m") == now
 
 
-def test_two_runs_that_are_added_at_the_same_time_both_count(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
-    others = [right_but(6, N)]
+def end_beside(patch: pytest.MonkeyPatch, other: Callable[[], int]) -> None:
+    """Have another command run and end, once the next evaluation has."""
+    others = [other]
 
     def beside_another(*args: Any, **keys: Any) -> Any:
         evaluated = evaluate_checks(*args, **keys)
         if others:
-            assert project.record(others.pop(), args=["--add"]) == 0
+            assert others.pop()() == 0
         return evaluated
 
-    monkeypatch.setattr(recording, "evaluate_checks", beside_another)
+    patch.setattr(recording, "evaluate_checks", beside_another)
+
+
+def write_at_once(patch: pytest.MonkeyPatch, name: str) -> None:
+    """Have this function of recordings wait until two call it."""
+    write, both = getattr(recording, name), threading.Barrier(2)
+
+    def once_both_do(*args: Any, **keys: Any) -> Any:
+        with contextlib.suppress(threading.BrokenBarrierError):
+            both.wait(0.5)
+        return write(*args, **keys)
+
+    patch.setattr(recording, name, once_both_do)
+
+
+def test_two_runs_that_are_added_at_the_same_time_both_count(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    end_beside(monkeypatch, lambda: project.record(right_but(6, N), args=["--add"]))
     assert project.record(right_but(4, N), args=["--add"]) == 0
     assert reference_of(project).about.runs == 3
     assert reference_of(project).about.mean == pytest.approx(100 - 100 * (10 + 4 + 6) / (3 * N))
 
 
 def test_two_runs_that_are_written_at_the_same_moment_both_count(
-    project: Project, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, project: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    both_read = threading.Barrier(2)
-
-    def add_once_both_have_read(*args: Any, **keys: Any) -> Path:
-        with contextlib.suppress(threading.BrokenBarrierError):
-            both_read.wait(1.0)
-        return add_runs(*args, **keys)
-
-    monkeypatch.setattr(recording, "add_runs", add_once_both_have_read)
+    write_at_once(monkeypatch, "add_runs")
     project.answer(right_but(4, N))
-    outs = [project.folder / "one", project.folder / "other"]
-    with ThreadPoolExecutor(len(outs)) as runs:
-        list(
-            runs.map(lambda out: recording.record(project.config, RunOptions(out), recording.Recording(add=True)), outs)
-        )
+    add = recording.Recording(add=True)
+    with ThreadPoolExecutor(2) as runs:
+        list(runs.map(lambda out: recording.record(project.config, RunOptions(tmp_path / out), add), ("one", "other")))
     assert reference_of(project).about.runs == 3
 
 
@@ -210,12 +191,6 @@ def test_of_two_first_references_that_are_written_at_the_same_moment_one_stays(
 ) -> None:
     new = Project(tmp_path, n=N)
     new.answer(right_but(4, N))
-    both_write = threading.Barrier(2)
-
-    def write_once_both_do(*args: Any, **keys: Any) -> Path:
-        with contextlib.suppress(threading.BrokenBarrierError):
-            both_write.wait(1.0)
-        return write_reference(*args, **keys)
 
     def record(out: str) -> str:
         try:
@@ -223,7 +198,7 @@ def test_of_two_first_references_that_are_written_at_the_same_moment_one_stays(
         except AccgateError as error:
             return str(error)
 
-    monkeypatch.setattr(recording, "write_reference", write_once_both_do)
+    write_at_once(monkeypatch, "write_reference")
     with ThreadPoolExecutor(2) as runs:
         ends = sorted(runs.map(record, ("one", "other")))
     assert ends[1] == str([new.store / "m/sums.toml"])
@@ -233,22 +208,20 @@ def test_of_two_first_references_that_are_written_at_the_same_moment_one_stays(
 
 def test_a_recording_in_the_folder_of_a_run_leaves_no_verdict_beside_its_records(project: Project) -> None:
     assert project.run(right_but(10, N)) == 0
-    command = ["record", str(project.config), "--out", str(project.out), "--quiet"]
     project.answer(right_but(20, N))
-    assert main(command) == 2  # nothing is asked without a reason
+    assert record_into(project, "out") == 2  # nothing is asked without a reason
     assert project.check["verdict"] == "pass"
-    assert main([*command, "--reason", "again"]) == 0
+    assert record_into(project, "out", "--reason", "again") == 0
     assert not (project.out / "accgate.json").exists()
     assert not (project.out / "report.md").exists()
 
 
 def test_a_recording_that_finishes_the_records_of_a_run_leaves_no_verdict_beside_them(project: Project) -> None:
-    rows = [{"id": id_, "score": score} for id_, score in zip(project.ids(), right_but(9, N), strict=True)]
+    rows = answers_of_runs(project, [right_but(9, N)])
     write_lines(project.scores, [*rows[:-1], {**rows[-1], "score": None, "error": "no answer"}])
     assert project.run() == 3
     write_lines(project.scores, rows)
-    command = ["record", str(project.config), "--out", str(project.out), "--quiet", "--resume", "--reason", "again"]
-    assert main(command) == 0
+    assert record_into(project, "out", "--resume", "--reason", "again") == 0
     assert not (project.out / "accgate.json").exists()
 
 
@@ -259,19 +232,10 @@ def test_a_run_that_two_commands_resume_is_added_once(
         raise KeyboardInterrupt
 
     project.answer(right_but(4, N))
-    command = ["record", str(project.config), "--add", "--out", str(project.folder / "again"), "--quiet"]
     with monkeypatch.context() as patch:
         patch.setattr(recording, "add_runs", is_killed)
-        assert main(command) == 130
-    others = [[*command, "--resume"]]
-
-    def beside_another(*args: Any, **keys: Any) -> Any:
-        evaluated = evaluate_checks(*args, **keys)
-        if others:
-            assert main(others.pop()) == 0
-        return evaluated
-
-    monkeypatch.setattr(recording, "evaluate_checks", beside_another)
-    assert main([*command, "--resume"]) == 2
+        assert record_into(project, "again", "--add") == 130
+    end_beside(monkeypatch, lambda: record_into(project, "again", "--add", "--resume"))
+    assert record_into(project, "again", "--add", "--resume") == 2
     assert "every run is in its reference already" in said(capsys)
     assert reference_of(project).about.runs == 2

@@ -5,7 +5,6 @@ import gzip
 import json
 import re
 from collections import Counter
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,26 +13,10 @@ import numpy as np
 import pytest
 
 from accgate.cli.main import main
-from accgate.errors import BadInput
 from accgate.inputs.toml import read_toml
-from accgate.records.file import Record
-from accgate.references.store import Reference, find_reference
-from accgate.references.writer import add_runs
 from accgate.stats.mcnemar import mcnemar_power
-from tests.gates import Project, questions, recorded_project, right_but, said, write_lines, write_task
-
-N = 40
-
-
-@pytest.fixture
-def project(tmp_path: Path) -> Project:
-    return recorded_project(tmp_path, N)
-
-
-def reference_of(project: Project, model: str = "m") -> Reference:
-    reference = find_reference(project.store, model, "sums")
-    assert reference is not None
-    return reference
+from tests.gates import Project, contents, questions, right_but, said, write_lines, write_task
+from tests.references.projects import N, answers_of_runs, damage, record_into, reference_of
 
 
 def rows_of(project: Project) -> list[dict[str, str]]:
@@ -63,10 +46,8 @@ def test_an_added_run_is_further_repeats_of_the_same_samples(project: Project, c
 
 def test_repeats_are_numbered_on_and_discordance_is_the_share_of_pairs_that_differ(tmp_path: Path) -> None:
     project = Project(tmp_path, n=2, repeats=2)
-    runs = [[(100, 0), (100, 100)], [(100, 100), (100, 100)], [(0, 0), (100, 100)]]
-    for number, run in enumerate(runs):
-        rows = [{"id": i, "repeat": r, "score": run[k][r]} for k, i in enumerate(project.ids()) for r in (0, 1)]
-        write_lines(project.scores, rows)
+    for number, runs in enumerate([[(100, 100), (0, 100)], [(100, 100), (100, 100)], [(0, 100), (0, 100)]]):
+        write_lines(project.scores, answers_of_runs(project, runs))
         assert project.record(args=["--add"] if number else []) == 0
     about = reference_of(project).about
     assert (about.repeats, about.runs) == (6, 3)
@@ -74,12 +55,11 @@ def test_repeats_are_numbered_on_and_discordance_is_the_share_of_pairs_that_diff
     assert about.discordance == pytest.approx((9 / 15 + 0) / 2)  # 3 right and 3 wrong: 9 of 15 pairs differ
 
 
-def test_one_repeat_or_partial_scores_have_no_discordance(project: Project, tmp_path: Path) -> None:
+def test_one_repeat_or_partial_scores_have_no_discordance(project: Project) -> None:
     assert reference_of(project).about.discordance is None
     project.tasks["sums"]["repeats"] = 2
     project.write()
-    rows = [{"id": i, "repeat": r, "score": 30.0 + r} for i in project.ids() for r in (0, 1)]
-    write_lines(project.scores, rows)
+    write_lines(project.scores, answers_of_runs(project, [[30.0] * N, [31.0] * N]))
     assert project.record(args=["--reason", "graded"]) == 0
     about = reference_of(project).about
     assert (about.repeats, about.discordance) == (2, None)
@@ -112,25 +92,13 @@ def test_the_reason_of_an_earlier_replacement_stays(project: Project) -> None:
 
 def test_more_runs_lower_the_theta_that_a_run_reaches(tmp_path: Path) -> None:
     project, rng = Project(tmp_path, n=N, repeats=4), np.random.default_rng(0)
-    right = rng.beta(1.0, 1.0, N)
-
-    def answers() -> None:
-        drawn = 100 * rng.binomial(1, right, size=(4, N))
-        rows = [
-            {"id": i, "repeat": r, "score": int(drawn[r, k])} for k, i in enumerate(project.ids()) for r in range(4)
-        ]
-        write_lines(project.scores, rows)
-
-    thetas = []
-    answers()
-    assert project.record() == 0
-    for _ in range(2):
-        answers()
+    right, thetas = rng.beta(1.0, 1.0, N), []
+    for added in (0, 3):
+        for number in range(max(added, 1)):
+            write_lines(project.scores, answers_of_runs(project, (100 * rng.binomial(1, right, size=(4, N))).tolist()))
+            assert project.record(args=["--add"] if added or number else []) == 0
         project.run()
         thetas.append(project.check["theta"])
-        for _ in range(7):
-            answers()
-            assert project.record(args=["--add"]) == 0
     assert thetas[1] < 0.95 * thetas[0]
 
 
@@ -144,8 +112,7 @@ def test_adding_to_nothing_is_refused_before_anything_is_evaluated(tmp_path: Pat
 
 def test_adding_to_a_mean_alone_is_refused(project: Project, capsys) -> None:
     (project.store / "m/sums.scores.csv").unlink()
-    toml = project.store / "m/sums.toml"
-    toml.write_text(re.sub("scores_sha256.*\n", "", toml.read_text()))
+    damage(project.store / "m/sums.toml", "scores_sha256.*\n", "")
     assert project.record(args=["--add"]) == 2
     assert "has a mean but no scores to add to; record it again with --reason TEXT" in said(capsys)
 
@@ -159,12 +126,9 @@ def test_an_added_run_takes_no_reason(project: Project, capsys) -> None:
 @pytest.mark.parametrize(
     ("keys", "message"),
     [
-        ({"num_samples": 15}, r"a run of 15 samples cannot be added: the run lacks 25 of the reference's 40: "),
-        ({"rows": questions(N + 2)}, r"a run of 42 samples cannot be added: the reference lacks 2 of them: "),
-        (
-            {"rows": questions(N, start=1)},
-            r"the reference lacks 1 of them: \w+; the run lacks 1 of the reference's 40: \w+",
-        ),
+        ({"num_samples": 15}, "a run of 15 samples cannot be added: the run lacks 25 of the reference's 40: "),
+        ({"rows": questions(N + 2)}, "a run of 42 samples cannot be added: the reference lacks 2 of them: "),
+        ({"rows": questions(N, start=1)}, r"lacks 1 of them: \w+; the run lacks 1 of the reference's 40: \w+"),
         ({"metric": "exact_match"}, r"the metric changed since 20.*--reason TEXT"),
         ({"prompt": "Now: {{ q }}"}, r"the prompt changed since 20.*--reason TEXT"),
     ],
@@ -177,20 +141,11 @@ def test_a_run_of_other_samples_or_another_task_is_not_added(
         project.write()
     else:
         write_task(project.folder, **{"rows": questions(N)} | keys)
-    before = {path: path.read_bytes() for path in project.store.rglob("*") if path.is_file()}
+    before = contents(project.store)
     capsys.readouterr()
     assert project.record(right_but(0, N), args=["--add"]) == 2
     assert re.search(message, said(capsys))
-    assert {path: path.read_bytes() for path in project.store.rglob("*") if path.is_file()} == before
-
-
-def test_a_run_with_failed_samples_is_not_added(project: Project, capsys) -> None:
-    *ids, last = project.ids()
-    write_lines(project.scores, [*({"id": i, "score": 100.0} for i in ids), {"id": last, "error": "HTTP 500"}])
-    project.write(max_failed=0.5)
-    assert project.record(args=["--add"]) == 3
-    assert re.search(r"1 of 40 samples failed.*no reference was written", said(capsys))
-    assert reference_of(project).about.runs == 1
+    assert contents(project.store) == before
 
 
 def test_replies_of_every_run_stay_beside_their_scores(tmp_path: Path) -> None:
@@ -204,18 +159,6 @@ def test_replies_of_every_run_stay_beside_their_scores(tmp_path: Path) -> None:
     sidecar = gzip.decompress((project.store / "m/sums.replies.jsonl.gz").read_bytes()).splitlines()
     assert [json.loads(line)["repeat"] for line in sidecar] == [0, 1, 0, 1]
     assert reference_of(project).about.repeats == 3
-
-
-def test_clusters_groups_and_labels_are_kept_for_added_runs_too(tmp_path: Path) -> None:
-    project = Project(tmp_path, n=N)
-    columns = {"columns__cluster": "page", "columns__group": "q", "columns__label": "a"}
-    write_task(tmp_path, rows=questions(N), **columns)
-    assert project.record(right_but(10, N)) == 0
-    assert project.record(right_but(12, N), args=["--add"]) == 0
-    rows = rows_of(project)
-    assert len(rows) == 2 * N
-    assert all(row["cluster"] and row["group"] and row["label"] for row in rows)
-    assert project.run() == 0
 
 
 def test_a_run_with_other_clusters_is_not_added(project: Project, capsys) -> None:
@@ -232,13 +175,6 @@ def test_what_ran_is_listed_where_runs_differ_in_it(project: Project) -> None:
         assert project.record(args=["--add"]) == 0
     about = reference_of(project).about
     assert (about.engine, about.engine_version, about.runs) == ("recorded", "m.jsonl; two.jsonl; three.jsonl", 4)
-
-
-def test_a_run_without_a_score_is_never_pooled(project: Project) -> None:
-    reference = reference_of(project)
-    failed = [Record(i, 0, None, "t", None, None, None, None, None, 0.0, "down") for i in project.ids()]
-    with pytest.raises(BadInput, match="no score for 40 of 40 samples"):
-        add_runs(reference, reference.about, failed, replies=False)
 
 
 def test_a_reference_from_before_runs_were_counted_is_one_run(project: Project) -> None:
@@ -268,31 +204,24 @@ def test_sampled_replies_want_four_repeats_of_run_and_reference(
     project.models["m"]["sampling"] = {"temperature": 0.7}
     project.tasks["sums"]["repeats"] = repeats
     project.write()
-    rows = [
-        {"id": i, "repeat": r, "score": s}
-        for i, s in zip(project.ids(), right_but(10, N), strict=True)
-        for r in range(repeats)
-    ]
-    write_lines(project.scores, rows)
+    write_lines(project.scores, answers_of_runs(project, [right_but(10, N)] * repeats))
     assert project.run() == 0
     wanted = f"at temperature 0.7 pairing holds only for averages: {said_of_it}"
     assert [r for r in project.check["reasons"] if "repeat" in r] == ([wanted] if said_of_it else [])
 
 
-def answers_of_runs(project: Project, runs: Sequence[Sequence[float]]) -> list[dict[str, Any]]:
-    """Lines of a recording that holds these runs as repeats."""
-    return [
-        {"id": i, "repeat": repeat, "score": score}
-        for repeat, scores in enumerate(runs)
-        for i, score in zip(project.ids(), scores, strict=True)
-    ]
+OWN: dict[str, Any] = {"samples_per_second": None, "runs_sha256": ()}  # differs from run to run
+
+
+def two_projects(folder: Path) -> list[Project]:
+    for name in ("one", "other"):
+        (folder / name).mkdir()
+    return [Project(folder / name, n=N) for name in ("one", "other")]
 
 
 def test_four_runs_at_once_are_one_to_which_three_were_added(tmp_path: Path) -> None:
     runs = [right_but(10 - k, N, start=k) for k in range(4)]
-    for name in ("single", "several"):
-        (tmp_path / name).mkdir()
-    single, several = Project(tmp_path / "single", n=N), Project(tmp_path / "several", n=N)
+    single, several = two_projects(tmp_path)
     for number, scores in enumerate(runs):
         assert single.record(scores, args=["--add"] if number else []) == 0
     write_lines(several.scores, answers_of_runs(several, runs))
@@ -300,9 +229,7 @@ def test_four_runs_at_once_are_one_to_which_three_were_added(tmp_path: Path) -> 
     assert (several.store / "m/sums.scores.csv").read_bytes() == (single.store / "m/sums.scores.csv").read_bytes()
     added, at_once = reference_of(single).about, reference_of(several).about
     assert (at_once.runs, at_once.repeats, len(set(at_once.runs_sha256))) == (4, 4, 4)
-    assert replace(at_once, runs_sha256=(), samples_per_second=None) == replace(
-        added, runs_sha256=(), samples_per_second=None
-    )
+    assert replace(at_once, **OWN) == replace(added, **OWN)
     assert several.run(runs[0]) == 0
     assert several.check["test"] == "paired"
 
@@ -311,28 +238,25 @@ def test_several_runs_are_added_and_resumed_as_one(tmp_path: Path, capsys) -> No
     project = Project(tmp_path, n=N)
     write_lines(project.scores, answers_of_runs(project, [right_but(k, N) for k in range(3)]))
     assert project.record(args=["--runs", "2"]) == 0
-    add = ["record", str(project.config), "--out", str(tmp_path / "again"), "--quiet", "--add", "--runs", "3"]
-    assert main(add) == 0
+    again = ("again", "--add", "--runs")
+    assert record_into(project, *again, "3") == 0
     assert (reference_of(project).about.runs, reference_of(project).about.repeats) == (5, 5)
-    assert main([*add, "--resume"]) == 2
+    assert record_into(project, *again, "3", "--resume") == 2
     assert "every run is in its reference already" in said(capsys)
     with pytest.raises(SystemExit, match="2"):
-        main([*add[:-1], "0"])
+        record_into(project, *again, "0")
     assert "--runs: '0' is not a number of 1 or more" in said(capsys)
 
 
 def test_a_check_against_itself_keeps_the_first_run_and_what_the_second_changed(tmp_path: Path, capsys) -> None:
-    for name in ("once", "twice"):
-        (tmp_path / name).mkdir()
-    once, twice = Project(tmp_path / "once", n=N), Project(tmp_path / "twice", n=N)
+    once, twice = two_projects(tmp_path)
     assert once.record(right_but(10, N)) == 0
     write_lines(twice.scores, answers_of_runs(twice, [right_but(10, N), right_but(4, N)]))
     assert twice.record(args=["--check"]) == 0
     assert f"two runs differ in {100 * 6 / N:.3g}% of the scores" in capsys.readouterr().out
     plain, checked = reference_of(once).about, reference_of(twice).about
     assert checked.discordance == 6 / N
-    own = {"samples_per_second": None, "runs_sha256": ()}
-    assert replace(checked, discordance=None, **own) == replace(plain, **own)
+    assert replace(checked, discordance=None, **OWN) == replace(plain, **OWN)
     assert (twice.store / "m/sums.scores.csv").read_bytes() == (once.store / "m/sums.scores.csv").read_bytes()
     assert twice.run(right_but(10, N)) == 0
     for refused in (["--add"], ["--runs", "2"]):

@@ -32,14 +32,10 @@ from tests.report.html_pages import changed, document
 from tests.report.runs import verdict_of
 
 
-def test_the_level_is_alpha_after_the_correction_where_there_was_one() -> None:
-    assert verdict_of(alpha=0.05, alpha_applied=0.01).level == 0.01
-    assert verdict_of(alpha=0.05, alpha_applied=None).level == 0.05
-
-
-def test_the_confidence_is_that_of_both_limits_at_the_level() -> None:
-    assert verdict_of(alpha=0.05, alpha_applied=0.01).confidence == 0.98
-    assert verdict_of(alpha=0.05, alpha_applied=None).confidence == 0.9
+def test_level_and_confidence_are_of_alpha_after_the_correction_where_there_was_one() -> None:
+    for applied, level, confidence in ((0.01, 0.01, 0.98), (None, 0.05, 0.9)):
+        verdict = verdict_of(alpha=0.05, alpha_applied=applied)
+        assert (verdict.level, verdict.confidence) == (level, confidence)
 
 
 def test_what_it_sees_and_what_was_asked_are_on_top_of_the_allowed_drop() -> None:

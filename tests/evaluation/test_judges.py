@@ -1,9 +1,11 @@
-"""Who marked the reference: scores that another judge gave are never held against it."""
+"""Who marks the answers: marks of two judges are never mixed, nor held against each other."""
 
 from __future__ import annotations
 
 import json
+import re
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,14 +15,160 @@ from accgate import record as recording
 from accgate.cli.main import main
 from accgate.evaluation.run import evaluate_checks
 from accgate.inputs.toml import read_toml
-from accgate.records.file import paths_of
+from accgate.records.file import paths_of, read_records
 from accgate.references.store import find_reference
-from tests.evaluation import test_judge_served
-from tests.evaluation.test_judge_served import FIRST, JUDGES, N, configure, forget_judge, merge, run, serve, toml_of
-from tests.gates import said
+from tests.evaluation.serving import checks_of, configure, merge, served_by
+from tests.gates import said, write_task
 from tests.servers import Fault, Server
 
-model, judge = test_judge_served.model, test_judge_served.judge
+N = 40
+FIRST = {"model": "toy-1", "system_fingerprint": "a"}
+JUDGES: list[tuple[dict[str, Any], str | None, str]] = [
+    ({**FIRST, "system_fingerprint": "b"}, None, "system_fingerprint"),
+    ({**FIRST, "model": "toy-2"}, None, "model"),
+    (FIRST, "org/other-70b", "listed.toy"),
+]
+
+
+@pytest.fixture
+def model() -> Iterator[Server]:
+    with Server() as made:
+        yield made
+
+
+@pytest.fixture
+def judge(tmp_path: Path, model: Server) -> Iterator[Server]:
+    with Server(answer=lambda prompt: "1" if prompt.endswith(" 2") else "5") as made:
+        serve(made, FIRST, "org/first-70b")
+        rows = [{"q": f"What is {i} + 1?", "a": "x"} for i in range(N)]
+        write_task(tmp_path, "sums", rows, metric="judge", judge__rubric="1 + 4 {{ reply }}")
+        write(tmp_path, model, made)
+        yield made
+
+
+def write(folder: Path, model: Server, judge: Server, **options: Any) -> None:
+    tables = {
+        "gate": {"max_failed": 0},
+        "models.m": served_by(model.url, concurrency=1),
+        "judges.j": served_by(judge.url, concurrency=1, **options),
+        "tasks.sums": {"file": "sums.toml", "judge": "j", "target": 50.0},
+    }
+    configure(folder, tables)
+
+
+def serve(judge: Server, says: dict[str, Any], root: str | None) -> None:
+    judge.says = says
+    judge.models = {"data": [{"id": "toy", "owned_by": "vllm", "root": root or "org/first-70b"}]}
+
+
+def run(folder: Path, *arguments: str) -> int:
+    return main(["run", str(folder / "accuracy.toml"), "--quiet", *arguments])
+
+
+def begun(folder: Path, judge: Server) -> list[str]:
+    """Have a run end after some of its marks; its arguments."""
+    judge.fault_of = lambda _: Fault(400) if len(judge.seen) == 10 else None
+    where = ["--out", str(folder / "out")]
+    assert run(folder, *where) == 3
+    judge.fault_of = None
+    return [*where, "--resume"]
+
+
+def settings(folder: Path) -> dict[str, Any]:
+    return dict(json.loads(paths_of(folder, "m", "sums").settings.read_text()))
+
+
+def toml_of(folder: Path) -> Path:
+    return folder / "references" / "m" / "sums.toml"
+
+
+def forget_judge(folder: Path) -> None:
+    """Make the reference one of an earlier version, which does not say who marked it."""
+    path = toml_of(folder)
+    text = re.sub(r"\n\[(judge_)?(served|files)(\.listed)?\]\n([^\[].*\n|\n)*", "\n", path.read_text())
+    assert "judge_" not in text
+    path.write_text(text)
+
+
+def scored(folder: Path) -> int:
+    return sum(record.score is not None for record in read_records(paths_of(folder, "m", "sums").records))
+
+
+def test_the_settings_beside_records_name_who_marked_them(tmp_path: Path, judge: Server) -> None:
+    assert run(tmp_path, "--out", str(tmp_path / "out")) == 0
+    served = settings(tmp_path / "out")["judge_served"]
+    assert {key: served[key] for key in FIRST} == FIRST
+    assert "org/first-70b" in served["listed"]["toy"]
+
+
+@pytest.mark.parametrize(("says", "root", "key"), JUDGES)
+def test_a_resumed_run_mixes_the_marks_of_no_other_judge(
+    tmp_path: Path, judge: Server, says: dict[str, Any], root: str | None, key: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    resume = begun(tmp_path, judge)
+    before = scored(tmp_path / "out")
+    assert before > 0
+    serve(judge, says, root)
+    for _ in range(2):  # who marked first is not forgotten
+        code = run(tmp_path, *resume)
+        if root is None:  # it shows with the first reply
+            assert code == 3
+            (check,) = checks_of(tmp_path / "out")
+            assert check["reasons"][0].startswith(f"judge j: {judge.url} changed in the middle of the run: {key} was ")
+        else:
+            assert code == 2
+            assert "its records were marked by judge j with listed " in said(capsys)
+        assert scored(tmp_path / "out") == before
+    serve(judge, FIRST, None)
+    assert run(tmp_path, *resume) == 0
+    assert scored(tmp_path / "out") == N
+
+
+def test_fingerprints_of_a_judge_that_its_options_name_may_mix(tmp_path: Path, model: Server, judge: Server) -> None:
+    resume = begun(tmp_path, judge)
+    serve(judge, {**FIRST, "system_fingerprint": "b"}, None)
+    write(tmp_path, model, judge, fingerprints=["a", "b"])
+    assert run(tmp_path, *resume) == 0
+    assert settings(tmp_path / "out")["judge_served"]["system_fingerprint"] == ["a", "b"]
+
+
+@pytest.mark.parametrize(("says", "root", "key"), JUDGES)
+def test_shards_that_two_judges_marked_are_not_merged(
+    tmp_path: Path, judge: Server, says: dict[str, Any], root: str | None, key: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    parts = [tmp_path / "one", tmp_path / "two"]
+    assert run(tmp_path, "--shard", "1/2", "--out", str(parts[0])) == 0
+    serve(judge, says, root)
+    assert run(tmp_path, "--shard", "2/2", "--out", str(parts[1])) == 0
+    assert merge(tmp_path, parts) == 2
+    assert f"judge j: {key} is " in said(capsys)
+    assert not (tmp_path / "merged").exists()
+    serve(judge, FIRST, None)
+    assert run(tmp_path, "--shard", "2/2", "--out", str(parts[1])) == 0
+    assert merge(tmp_path, parts) == 0
+    assert settings(tmp_path / "merged")["judge_served"] == settings(parts[0])["judge_served"]
+
+
+@pytest.mark.parametrize(("says", "root", "key"), JUDGES)
+def test_a_shard_counts_no_marks_of_another_judge(
+    tmp_path: Path, judge: Server, says: dict[str, Any], root: str | None, key: str
+) -> None:
+    def together(shard: str, *arguments: str) -> int:
+        return run(tmp_path, "--shard", shard, "--together", str(tmp_path / "all"), *arguments)
+
+    config = tmp_path / "accuracy.toml"
+    config.write_text(config.read_text().replace("target = 50.0", "theta = 40"))
+    assert main(["record", str(config), "--quiet", "--out", str(tmp_path / "recorded")]) == 0
+    forget_judge(tmp_path)  # or the second shard would be held against a reference that another judge marked
+    assert together("1/2") == 0
+    assert together("2/2") == 0
+    early = scored(tmp_path / "all" / "shard-2-of-2")
+    serve(judge, says, root)
+    assert together("2/2") == 0
+    alone = scored(tmp_path / "all" / "shard-2-of-2")
+    assert alone == settings(tmp_path / "all" / "shard-2-of-2")["records"] > early
+
+
 OTHER = r"sums.toml: judge j is not the one that marked this reference: "
 WORDS = {
     "system_fingerprint": "system_fingerprint was 'a', and now is 'b'",
@@ -50,6 +198,22 @@ def record(folder: Path, *arguments: str) -> int:
     return main(["record", str(folder / "accuracy.toml"), "--quiet", "--out", str(out), *arguments])
 
 
+def reason_of(folder: Path) -> str:
+    """Why the run in this folder has no verdict."""
+    check = check_of(folder)
+    assert check["verdict"] == "error"
+    return str(check["reasons"][0])
+
+
+def replace_judge(folder: Path, old: str, new: str) -> None:
+    """Have the reference name another judge."""
+    toml_of(folder).write_text(toml_of(folder).read_text().replace(old, new))
+
+
+def judge_of(folder: Path) -> dict[str, Any]:
+    return dict(read_toml(toml_of(folder), fix="").data["judge_served"])
+
+
 def gated(folder: Path, *arguments: str) -> int:
     return run(folder, "--out", str(folder / "out"), *arguments)
 
@@ -59,7 +223,7 @@ def verify(folder: Path) -> int:
 
 
 def check_of(folder: Path) -> dict[str, Any]:
-    (check,) = json.loads((folder / "accgate.json").read_text())["checks"]
+    (check,) = checks_of(folder)
     return check
 
 
@@ -82,9 +246,8 @@ def test_marks_of_another_judge_than_the_references_are_an_error_and_no_time_is_
     serve(judge, says, root)
     assert gated(gate) == 3
     assert len(judge.seen) == (0 if root else 1)
-    check = check_of(gate / "out")
-    assert (check["verdict"], check["candidate"]["mean"]) == ("error", None)
-    (reason,) = check["reasons"]
+    reason = reason_of(gate / "out")
+    assert check_of(gate / "out")["candidate"]["mean"] is None
     assert OTHER + WORDS.get(key, "list of models was 'toy ") in reason
     assert FIX in reason
     assert ("options.fingerprints" in reason) == (key == "system_fingerprint")
@@ -109,9 +272,8 @@ def test_where_one_side_does_not_say_who_marked_nothing_is_refused(
 def test_fingerprints_that_overlap_or_that_the_judges_options_name_are_no_other_judge(
     gate: Path, judge: Server, model: Server, recorded: list[str], options: list[str]
 ) -> None:
-    text, marks = toml_of(gate).read_text(), json.dumps(recorded)
-    toml_of(gate).write_text(text.replace('system_fingerprint = "a"', f"system_fingerprint = {marks}"))
-    configure(gate, model, judge, **({"fingerprints": options} if options else {}))
+    replace_judge(gate, 'system_fingerprint = "a"', f"system_fingerprint = {json.dumps(recorded)}")
+    write(gate, model, judge, **({"fingerprints": options} if options else {}))
     pair(gate)
     serve(judge, {**FIRST, "system_fingerprint": "b"}, None)
     assert gated(gate) == 0
@@ -128,7 +290,7 @@ def test_lists_of_a_hosted_api_that_change_by_themselves_are_no_other_judge(gate
     lists("gpt-5", "gpt-6")
     assert gated(gate) == 0
     assert record(gate, "--reason", "by an alias") == 0
-    assert "listed" not in read_toml(toml_of(gate), fix="").data["judge_served"]
+    assert "listed" not in judge_of(gate)
 
 
 def test_verify_refuses_a_pass_on_marks_of_another_judge(gate: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -152,9 +314,7 @@ def test_merged_shards_that_another_judge_marked_are_an_error(gate: Path, judge:
     assert merge(gate, parts) == 0
     toml_of(gate).write_text(whole)
     assert merge(gate, parts) == 3
-    check = check_of(gate / "merged")
-    assert check["verdict"] == "error"
-    assert OTHER + WORDS["model"] in check["reasons"][0]
+    assert OTHER + WORDS["model"] in reason_of(gate / "merged")
 
 
 def test_a_shard_ends_where_another_judge_marks(gate: Path, judge: Server) -> None:
@@ -169,10 +329,10 @@ def test_a_run_that_broke_off_goes_on_with_the_references_judge_only(gate: Path,
     judge.fault_of = lambda _: Fault(400) if len(judge.seen) == 10 else None
     assert gated(gate) == 3
     judge.fault_of = None
-    toml_of(gate).write_text(toml_of(gate).read_text().replace("toy-1", "toy-0"))  # the reference is another one now
+    replace_judge(gate, "toy-1", "toy-0")  # the reference is another one now
     assert gated(gate, "--resume") == 3
-    assert OTHER + "model was 'toy-0', and now is 'toy-1'" in check_of(gate / "out")["reasons"][0]
-    toml_of(gate).write_text(toml_of(gate).read_text().replace("toy-0", "toy-1"))
+    assert OTHER + "model was 'toy-0', and now is 'toy-1'" in reason_of(gate / "out")
+    replace_judge(gate, "toy-0", "toy-1")
     assert gated(gate, "--resume") == 0
 
 
@@ -187,7 +347,7 @@ def test_no_run_is_added_to_a_reference_that_another_judge_marked(
     assert toml_of(gate).read_text() == before
     serve(judge, FIRST, None)
     assert record(gate, "--add") == 0
-    assert read_toml(toml_of(gate), fix="").data["judge_served"]["system_fingerprint"] == "a"
+    assert judge_of(gate)["system_fingerprint"] == "a"
 
 
 def test_no_run_is_added_to_a_reference_that_another_judge_marked_meanwhile(
@@ -239,7 +399,7 @@ def test_a_file_of_the_judge_with_another_content_is_another_judge(gate: Path, j
     judge.seen.clear()
     template.write_text("two")
     assert gated(gate) == 3
-    assert OTHER + "the content of judge.jinja changed" in check_of(gate / "out")["reasons"][0]
+    assert OTHER + "the content of judge.jinja changed" in reason_of(gate / "out")
     assert judge.seen == []
 
 
@@ -264,7 +424,7 @@ def test_a_pull_requests_own_reference_of_another_judge_decides_nothing_beside(
     gate: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     base = Path(shutil.copytree(gate, tmp_path_factory.mktemp("base") / "tree")) / "accuracy.toml"
-    toml_of(gate).write_text(toml_of(gate).read_text().replace("toy-1", "toy-0"))
+    replace_judge(gate, "toy-1", "toy-0")
     assert gated(gate, "--base", str(base)) == 0
     (beside,) = json.loads((gate / "out" / "accgate.json").read_text())["beside"]
     assert beside["verdict"] == "inconclusive"
