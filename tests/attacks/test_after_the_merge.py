@@ -8,7 +8,7 @@ import pytest
 from accgate.cli.main import main
 from tests.attacks.chain import Chain
 from tests.attacks.test_rule_files import set_task
-from tests.gates import Project, questions, right_but, write_lines, write_task
+from tests.gates import Project, questions, right_but, write_task
 from tests.runner import commit
 
 AFTER = "(after the merge every run would end so, whoever approves the change)"
@@ -26,14 +26,6 @@ def another_prompt(head: Project) -> None:
     write_task(head.folder, "sums", questions(60), prompt="Think. {{ q }}")
 
 
-def another_metric(head: Project) -> None:
-    write_task(head.folder, "sums", questions(60), metric="exact_match")
-
-
-def another_dataset(head: Project) -> None:
-    write_lines(head.folder / "sums.jsonl", questions(60, start=1000))
-
-
 def a_theta_that_nothing_sees(head: Project) -> None:
     set_task(head, theta=0.01)
 
@@ -41,10 +33,6 @@ def a_theta_that_nothing_sees(head: Project) -> None:
 def scores_that_their_toml_does_not_vouch_for(head: Project) -> None:
     path = head.store / "m/sums.scores.csv"
     path.write_text(path.read_text().replace(",0\n", ",100\n", 1))
-
-
-def no_scores(head: Project) -> None:
-    (head.store / "m/sums.scores.csv").unlink()
 
 
 def a_damaged_reference(head: Project) -> None:
@@ -56,14 +44,9 @@ def a_metric_that_does_not_load(head: Project) -> None:
     write_task(head.folder, "sums", questions(60), metric="mine.py:score")
 
 
-def a_task_file_that_is_none(head: Project) -> None:
-    (head.folder / "sums.toml").write_text("prompt = 3\n")
-
-
 BREAKING: tuple[Callable[[Project], None], ...] = (
-    more_samples_than_the_reference, more_samples_than_the_dataset, another_prompt, another_metric, another_dataset,
-    a_theta_that_nothing_sees, scores_that_their_toml_does_not_vouch_for, no_scores, a_damaged_reference,
-    a_metric_that_does_not_load, a_task_file_that_is_none,
+    more_samples_than_the_reference, more_samples_than_the_dataset, another_prompt, a_theta_that_nothing_sees,
+    scores_that_their_toml_does_not_vouch_for, a_damaged_reference, a_metric_that_does_not_load,
 )  # fmt: skip
 
 
