@@ -146,10 +146,15 @@ def test_a_judges_command_is_not_started_where_nothing_shuts_the_repository(
     assert planned_judge(load_config(project.config), "strict").code is None  # on one's own machine
 
 
-def test_what_a_judge_declares_is_a_rule(chain: Chain) -> None:
-    files = {"run.sh": "exec python serve.py\n", "serve.py": "", "lib/marks.py": "low = 1", "other.py": ""}
-    chain.begin(lambda project: with_judge(project, ["bash", "run.sh"], files, "serve.py", "lib"))
-    for name in ("run.sh", "serve.py", "lib/marks.py", "lib/new.py"):
+def test_what_the_command_of_a_judge_names_or_its_settings_declare_is_a_rule(chain: Chain) -> None:
+    words = ["python", "-m", "judge.server", "--chat-template=judge.jinja", "--lora-modules", "mild=adapter", "run.sh"]
+    named = ("judge.jinja", "judge/server.py", "judge/marks.py", "adapter/weights.bin", "run.sh")
+    files = {
+        **dict.fromkeys((*named, "serve.py", "lib/marks.py", "other.py"), ""),
+        "judge/server.py": "from judge.marks import low\n",
+    }
+    chain.begin(lambda project: with_judge(project, words, files, "serve.py", "lib"))
+    for name in (*named, "serve.py", "lib/marks.py", "lib/new.py"):
         ended = chain.pull(lambda head, name=name: (head.folder / name).write_text("low = 5"))
         assert ended.rules == {"judges.strict": "loosening"}, name
     assert chain.pull(lambda head: (head.folder / "other.py").write_text("low = 5")).rules == {}

@@ -268,21 +268,6 @@ def test_the_weights_of_a_judge_in_the_repository_are_a_rule(chain: Chain) -> No
     assert ended.rules == {"judges.strict": "loosening"}
 
 
-def test_what_the_command_of_a_judge_names_is_a_rule(chain: Chain) -> None:
-    words = ["python", "-m", "judge.server", "--chat-template=judge.jinja", "--lora-modules", "mild=adapter"]
-    named = ("judge.jinja", "judge/server.py", "judge/marks.py", "adapter/weights.bin")
-
-    def change(project: Project) -> None:
-        write(project, {**dict.fromkeys((*named, "other.py"), ""), "judge/server.py": "from judge.marks import low\n"})
-        options = f'engine = "openai"\nmodel = "strict"\noptions.serve = {json.dumps(words)}\n'
-        project.config.write_text(f"{project.config.read_text()}[judges.strict]\n{options}")
-
-    chain.begin(change)
-    for name in (*named, "other.py"):
-        ended = chain.pull(lambda head, name=name: write(head, {name: "low = 5"}))
-        assert ended.rules == ({} if name == "other.py" else {"judges.strict": "loosening"}), name
-
-
 def test_the_comments_template_is_a_rule_by_its_content(chain: Chain) -> None:
     def change(project: Project) -> None:
         (project.folder / "comment.j2").write_text('{% extends "comment.md.j2" %}')
@@ -335,14 +320,3 @@ def test_replies_that_a_report_shows_are_not_replaced_unseen(chain: Chain) -> No
     assert ended.rules == {rule: "loosening"}
     assert not ended.is_green
     assert chain.pull(lambda head: replies_of(head).unlink()).rules == {rule: "loosening"}
-
-
-def test_scores_of_a_reference_are_never_replaced_unseen(chain: Chain) -> None:
-    chain.begin()
-
-    def lower(head: Project) -> None:
-        path = head.store / "m/sums.scores.csv"
-        path.write_text(path.read_text().replace(",100\n", ",0\n", 5))
-
-    ended = chain.pull(lower)
-    assert (ended.run, ended.is_green) == (2, False)

@@ -172,13 +172,6 @@ def test_no_name_of_the_other_checkout_gets_round_that(
     assert main(["run", str(pair[1].config), "--base", str(pair[0].config), "--out", str(tmp_path / "o")]) == 0
 
 
-def test_a_rule_that_leaves_and_comes_back_is_refused_before_it_is_merged(chain: Chain) -> None:
-    """In the head `../head/sums.toml` is the head's own file; in the next base it is the head's again."""
-    chain.begin()
-    ended = chain.pull(lambda head: set_task(head, file="../head/sums.toml"))
-    assert (ended.run, ended.is_green) == (2, False)
-
-
 # --- links ---
 
 
