@@ -5,13 +5,12 @@ from __future__ import annotations
 import re
 import shutil
 import subprocess
-import zlib
 from collections.abc import Callable
-from hashlib import sha1
 from pathlib import Path
 
 import pytest
 
+from tests.attacks.runner_jobs import poison
 from tests.cases import each
 from tests.runner import ROOT, FakeDocker, Runner, after, commit, git, posix_tools
 
@@ -154,16 +153,6 @@ def test_what_is_configured_in_the_clone_or_on_the_machine_changes_no_rule_and_r
     assert not clone.ran.exists()
 
 
-def poison(clone: Clone, at: str, content: bytes) -> None:
-    """Put other content under the name of a loose object."""
-    name = git(clone.space, "rev-parse", at)
-    kind = git(clone.space, "cat-file", "-t", name).encode()
-    file = clone.git / "objects" / name[:2] / name[2:]
-    file.chmod(0o644)
-    file.write_bytes(zlib.compress(kind + b" %d\0" % len(content) + content))
-    assert sha1(kind + b" %d\0" % len(content) + content).hexdigest() != name
-
-
 @pytest.mark.parametrize("has_server", [False, True])
 def test_an_object_of_the_clone_with_other_content_than_its_name_says_is_no_rule(
     tmp_path: Path, has_server: bool
@@ -171,7 +160,7 @@ def test_an_object_of_the_clone_with_other_content_than_its_name_says_is_no_rule
     clone = Clone(tmp_path)
     server = tmp_path / "server/octo/models"
     git(tmp_path, "clone", "--quiet", "--bare", "--no-hardlinks", str(clone.space), str(server))
-    poison(clone, f"{clone.base}:accuracy.toml", LOOSE.encode())
+    poison(clone.space, git(clone.space, "rev-parse", f"{clone.base}:accuracy.toml"), LOOSE.encode())
     url = f"file://{tmp_path}/server" if has_server else "http://127.0.0.1:9"
     done = clone.runner.prepare(ACCGATE_BASE_SHA=clone.base, GITHUB_SERVER_URL=url)
     assert done.code == 0

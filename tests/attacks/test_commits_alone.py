@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import subprocess
-import zlib
 from collections.abc import Callable
 from dataclasses import replace as changed
 from functools import partial
@@ -13,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.attacks.chain import link
-from tests.attacks.runner_jobs import USUAL, Checkout, Jobs, Step, move_to, replace
+from tests.attacks.runner_jobs import USUAL, Checkout, Jobs, Step, move_to, poison, replace
 from tests.gates import Project, contents, questions, right_but, write_lines, write_task
 from tests.loading import load_task
 from tests.runner import commit, git, posix_tools
@@ -57,19 +55,9 @@ def undo_by_replacing(place: Path) -> None:
 
 
 def undo_by_a_damaged_object(place: Path) -> None:
-    """Another content under the name of accuracy.toml's object."""
-    pack = place.parent / "packs"
-    pack.mkdir()
-    for path in (place / ".git/objects/pack").iterdir():
-        path.rename(pack / path.name)
-    for path in pack.glob("*.pack"):
-        subprocess.run(["git", "-C", str(place), "unpack-objects", "-q"], input=path.read_bytes(), check=True)
     name = git(place, "rev-parse", "HEAD:accuracy.toml")
     undo(place)
-    content = (place / "accuracy.toml").read_bytes()
-    file = place / ".git/objects" / name[:2] / name[2:]
-    file.chmod(0o644)
-    file.write_bytes(zlib.compress(b"blob %d\0" % len(content) + content))
+    poison(place, name, (place / "accuracy.toml").read_bytes())
 
 
 def undo_by_attributes(place: Path) -> None:

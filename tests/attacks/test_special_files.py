@@ -110,19 +110,6 @@ def test_the_lines_of_a_long_array_are_read_once(monkeypatch: pytest.MonkeyPatch
     assert sum(parsed) < 3 * len(text)
 
 
-def test_lines_are_right_whatever_closes_a_statement() -> None:
-    text = (
-        'a = """x]\n"" \\""" ] #\n"""""\n'
-        "b = '''it''s ]\n'''' # '\n"
-        'c = ["#", \'"\', # "\n {d = "]"}, ]\n'
-        '"e]" = "}" # {\n'
-        "[[f]]\ng = 1\n[[f]] # [\ng = [\n[1],\n]\n'h' = 2\n"
-    )
-    file = toml.parsed_toml(Path("x.toml"), text)
-    keys = {("a",): 1, ("b",): 4, ("c",): 6, ("e]",): 8, ("f", 0, "g"): 10, ("f", 1, "g"): 12, ("f", 1, "h"): 15}
-    assert {key: file.line(key) for key in keys} == keys
-
-
 def test_a_dataset_of_a_parquet_bomb_is_refused_before_it_is_unpacked(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
