@@ -252,7 +252,6 @@ def test_links_within_the_repository_and_links_that_no_rule_goes_through_do_no_h
         link(project.folder / "bazel-out", "../../cache")
 
     jobs.begin(begin)
-    assert jobs.pull().is_green
     assert jobs.pull(wrong=20).run == 1
 
 
@@ -287,36 +286,34 @@ def test_a_pull_request_is_held_against_its_base_wherever_the_checkout_and_the_c
     assert not ended.is_green
 
 
-def test_a_repository_within_another_is_refused_before_anything_is_read(jobs: Jobs) -> None:
-    def nest(place: Path) -> None:
-        git(place / "gates", "init", "--quiet")
+def copy_up(head: Project) -> None:
+    shutil.copytree(head.folder / "gates", head.folder, dirs_exist_ok=True)
 
-    jobs.begin(in_a_folder)
-    ended = jobs.pull(nothing, Checkout(config="gates/accuracy.toml", step=nest), wrong=20)
+
+IN_GATES = Checkout(config="gates/accuracy.toml")
+MISPLACED = {
+    "a repository within another": (
+        in_a_folder, nothing, changed(IN_GATES, step=lambda place: git(place / "gates", "init", "--quiet")),
+        "one within the other (./ and ./gates/)",
+    ),
+    "moved deeper, where a copy takes the rules' path": (
+        in_a_folder, copy_up, changed(IN_GATES, step=lambda place: (place / ".git").rename(place / "gates/.git")),
+        "the base commit has the file gates/accuracy.toml too",
+    ),
+    "without its git folder": (
+        nothing, nothing, changed(REPO, step=lambda place: shutil.rmtree(place / ".git")),
+        "no checkout of a repository holds repo/accuracy.toml",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("how", MISPLACED)
+def test_a_checkout_that_is_not_the_one_of_the_rules_is_refused_before_anything_is_read(jobs: Jobs, how: str) -> None:
+    begin, change, checkout, words = MISPLACED[how]
+    jobs.begin(begin)
+    ended = jobs.pull(change, checkout, wrong=20)
     assert (ended.run, ended.conclusion) == (3, "failure")
-    assert "lies in 2 checkouts or submodules, one within the other (./ and ./gates/)" in ended.said
-
-
-def test_a_checkout_that_is_moved_deeper_does_not_hide_the_rules_of_the_base(jobs: Jobs) -> None:
-    """The path that is left is one of a prepared file, which the base has not."""
-
-    def prepare(head: Project) -> None:
-        shutil.copytree(head.folder / "gates", head.folder, dirs_exist_ok=True)
-
-    def move(place: Path) -> None:
-        (place / ".git").rename(place / "gates/.git")
-
-    jobs.begin(in_a_folder)
-    ended = jobs.pull(prepare, Checkout(config="gates/accuracy.toml", step=move), wrong=20)
-    assert (ended.run, ended.conclusion) == (3, "failure")
-    assert "the base commit has the file gates/accuracy.toml too" in ended.said
-
-
-def test_without_its_git_folder_a_checkout_is_refused(jobs: Jobs) -> None:
-    jobs.begin()
-    ended = jobs.pull(nothing, changed(REPO, step=lambda place: shutil.rmtree(place / ".git")), wrong=20)
-    assert (ended.run, ended.conclusion) == (3, "failure")
-    assert "no checkout of a repository holds repo/accuracy.toml" in ended.said
+    assert words in ended.said
 
 
 def test_the_first_rules_of_a_repository_are_neutral_in_a_checkout_of_its_own_folder_too(jobs: Jobs) -> None:
@@ -354,7 +351,6 @@ def test_a_second_gate_of_a_repository_begins_as_the_first_did(jobs: Jobs) -> No
     second = Checkout(config="more/accuracy.toml")
     assert jobs.pull(lambda head: copy(head, "more"), second).conclusion == "neutral"
     jobs.merge()
-    assert jobs.pull(nothing, second).conclusion == "success"
     assert jobs.pull(nothing, second, wrong=20).run == 1
 
 

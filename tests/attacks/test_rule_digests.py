@@ -16,7 +16,7 @@ from accgate.cli.main import main
 from accgate.config.config import load_config
 from accgate.guard.base import within_tree
 from tests.attacks.chain import Chain, link
-from tests.attacks.test_rule_files import PIXEL, ids_at, set_task
+from tests.attacks.test_rule_files import PIXEL, add, ids_at, set_task
 from tests.gates import Project, questions, right_but, said, write_lines, write_task
 from tests.runner import commit
 
@@ -257,25 +257,16 @@ def test_a_file_named_like_an_encoded_picture_does_not_take_its_place_unseen(cha
 # --- other files that decide ---
 
 
-def test_the_weights_of_a_judge_in_the_repository_are_a_rule(chain: Chain) -> None:
+def test_a_judges_weights_in_the_repository_and_the_comments_template_are_rules(chain: Chain) -> None:
     def change(project: Project) -> None:
-        (project.folder / "judge.gguf").write_bytes(b"weights")
-        text = '[judges.strict]\nengine = "llamacpp"\nmodel = "judge.gguf"\n'
-        project.config.write_text(project.config.read_text() + text)
+        write(project, {"judge.gguf": "weights", "comment.j2": '{% extends "comment.md.j2" %}'})
+        add(project, '[judges.strict]\nengine = "llamacpp"\nmodel = "judge.gguf"\n')
+        add(project, '[report]\ntemplate = "comment.j2"\n')
 
     chain.begin(change)
-    ended = chain.pull(lambda head: (head.folder / "judge.gguf").write_bytes(b"others"))
-    assert ended.rules == {"judges.strict": "loosening"}
-
-
-def test_the_comments_template_is_a_rule_by_its_content(chain: Chain) -> None:
-    def change(project: Project) -> None:
-        (project.folder / "comment.j2").write_text('{% extends "comment.md.j2" %}')
-        project.config.write_text(project.config.read_text() + '[report]\ntemplate = "comment.j2"\n')
-
-    chain.begin(change)
-    ended = chain.pull(lambda head: (head.folder / "comment.j2").write_text("All is well."))
-    assert ended.rules == {"report.template": "loosening"}
+    for name, rule in (("judge.gguf", "judges.strict"), ("comment.j2", "report.template")):
+        ended = chain.pull(lambda head, name=name: write(head, {name: "All is well."}))
+        assert ended.rules == {rule: "loosening"}
 
 
 # --- replies of a reference: shown, and never deciding ---

@@ -1,5 +1,6 @@
 """Rules are plain files of bounded size: no pipe waits for ever, no device and no file of /proc is read without end."""
 
+import json
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -12,7 +13,7 @@ from accgate.tasks import read_rows
 from tests.attacks.chain import Chain
 from tests.attacks.test_rule_files import pictured, with_parts
 from tests.cases import each
-from tests.gates import Project, questions, right_but, write_lines
+from tests.gates import Project, right_but
 
 NAMES = (
     "accuracy.toml", "sums.toml", "sums.jsonl", "solved.jsonl", "shown.png", "comment.j2", "references/m/sums.toml",
@@ -94,7 +95,8 @@ def test_a_row_with_a_text_of_hundreds_of_megabytes_is_refused_by_its_line(
     assert rows.ROW <= 100_000_000
     monkeypatch.setattr(rows, "ROW", 10_000)
     base, head = pair
-    write_lines(head.folder / "sums.jsonl", [*questions(60), {"q": "x" * 20_000, "a": 1}])
+    with (head.folder / "sums.jsonl").open("a") as file:
+        file.write(json.dumps({"q": "x" * 20_000, "a": 1}) + "\n")
     assert head.run(args=["--base", str(base.config)]) == 2
     assert "sums.jsonl:61: is a line of 10,000 bytes or more" in capsys.readouterr().err
 

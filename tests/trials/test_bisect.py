@@ -208,7 +208,7 @@ def test_commits_that_lose_answers_are_named_and_those_that_flip_them_either_way
 
 
 def test_a_search_whose_last_line_was_torn_loses_no_line_after_it(repository: Repository) -> None:
-    repository.of(9, lambda i, step: step >= 4 and luck(i) < 0.15)
+    repository.of(4, lambda i, step: step >= 2 and luck(i) < 0.15)
     assert repository.bisect() == 0
     answers = repository.out / "answers.jsonl"
     whole = answers.read_bytes().splitlines(keepends=True)
@@ -224,7 +224,7 @@ def test_answers_of_another_search_are_never_taken_for_those_of_this_one(
     other = repository.folder / "other.toml"
     options = {"base_url": repository.server.url}
     repository.write(other, {"engine": "openai", "model": "another", "options": options})
-    repository.of(9, lambda i, step: step >= 4 and luck(i) < 0.15)
+    repository.of(2, lambda i, step: step >= 1 and luck(i) < 0.15)
     assert repository.bisect() == 0
     before = (repository.out / "answers.jsonl").read_bytes()
     capsys.readouterr()
@@ -237,7 +237,7 @@ def test_answers_of_another_search_are_never_taken_for_those_of_this_one(
 def test_a_second_search_in_a_folder_is_refused_while_one_goes_on(
     repository: Repository, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    command = repository.of(9, lambda i, step: step >= 4 and luck(i) < 0.15).command()
+    command = repository.of(3, lambda i, step: step >= 2 and luck(i) < 0.15).command()
     server, before = repository.server, len(repository.server.seen)
     server.hold_after = before + 8
     with Launched(*command) as first:

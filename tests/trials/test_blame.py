@@ -22,7 +22,7 @@ from accgate.evaluation.options import RunOptions
 from accgate.report.cause import read_cause
 from accgate.result import to_json
 from accgate.trials.search import blame as search
-from tests.gates import table, write_task
+from tests.gates import questions, table, write_task
 from tests.loading import load_task
 from tests.servers import Fault, Server
 from tests.trials.answers import answer, completion, luck
@@ -148,11 +148,12 @@ def test_two_harmful_settings_are_both_named(project: Project, loses: Loses, sec
 
 def test_where_every_sample_was_lost_no_others_are_asked(project: Project) -> None:
     project.edit("[gate]", "[gate]\nearly_stopping = false")
+    write_task(project.folder, rows=questions(80))
     project.lose(lambda _i, body: "gamma_mode" in body)
     # So that no setting explains most of the loss.
     project.loses = lambda i, body: "gamma_mode" in body or luck(i, "x") < 0.5
     blame = project.found()
-    assert blame["lost"] == 200
+    assert blame["lost"] == 80
     assert names(blame) == [["sampling.extra.gamma_mode"]]
     assert max(trial["n"] for trial in blame["trials"]) == blame["control"]
 
@@ -257,9 +258,12 @@ def test_what_cannot_be_searched_is_refused_with_the_reason(project: Project) ->
 
 
 def test_settings_without_effect_are_rarely_named_however_many_there_are() -> None:
-    """2,000 searches each over five settings of a model that flickers; alpha 0.1 over all, and all asked to the end."""
+    """Five settings of a model that flickers; alpha 0.1 over all, and all asked to the end.
+
+    Without the share of each setting in alpha 0.3 of the searches name one: far above the bound.
+    """
     dice = random.Random(3)
-    searches, count, lost, levels = 2000, 5, 40, levels_of(0.1, 5)
+    searches, count, lost, levels = 500, 5, 40, levels_of(0.1, 5)
     ids = frozenset(map(str, range(lost)))
     wrong = 0
     for _ in range(searches):
