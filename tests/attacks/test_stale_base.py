@@ -134,5 +134,4 @@ def test_of_a_merge_whose_object_was_changed_in_the_workspace_the_servers_decide
     tree, people = git(server.repository, "rev-parse", f"{merge}^{{tree}}"), "a <a> 1 +0000"
     forged = f"tree {tree}\nparent {evil}\nparent {server.head}\nauthor {people}\ncommitter {people}\n\nmerge\n"
     poison(runner.workspace, merge, forged.encode(), "commit")
-    assert git(runner.workspace, "rev-parse", "HEAD^") == evil
     assert server.prepared(merge, runner=runner) == "second"

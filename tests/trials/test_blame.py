@@ -260,7 +260,7 @@ def test_what_cannot_be_searched_is_refused_with_the_reason(project: Project) ->
 def test_settings_without_effect_are_rarely_named_however_many_there_are() -> None:
     """Five settings of a model that flickers; alpha 0.1 over all, and all asked to the end.
 
-    Without the share of each setting in alpha 0.3 of the searches name one: far above the bound.
+    At most 50 of 500 searches may name one; 2 do, and 8 would where each setting had all of alpha.
     """
     dice = random.Random(3)
     searches, count, lost, levels = 500, 5, 40, levels_of(0.1, 5)
@@ -274,7 +274,7 @@ def test_settings_without_effect_are_rarely_named_however_many_there_are() -> No
             alone, level = draw(dice, ids, 0.8), levels["set alone"]
             trials += [back, trial_of("set alone", [str(name)], level, alone, before, ids, earlier=back.evidence)]
         wrong += bool(causes_of(trials, lost, 0.1))
-    assert wrong / searches <= 0.1
+    assert wrong <= 5
 
 
 def draw(dice: random.Random, ids: frozenset[str], right: float) -> dict[str, float]:
