@@ -149,6 +149,7 @@ def test_two_harmful_settings_are_both_named(project: Project, loses: Loses, sec
 def test_where_every_sample_was_lost_no_others_are_asked(project: Project) -> None:
     project.edit("[gate]", "[gate]\nearly_stopping = false")
     write_task(project.folder, rows=questions(80))
+    project.edit("theta = 5.0", "theta = 20.0")
     project.lose(lambda _i, body: "gamma_mode" in body)
     # So that no setting explains most of the loss.
     project.loses = lambda i, body: "gamma_mode" in body or luck(i, "x") < 0.5
@@ -229,7 +230,7 @@ def test_the_bases_rules_decide_what_was_lost_and_a_setting_that_no_server_takes
     project.loses = by_gamma(0.3)
     project.record()
     shutil.copytree(project.folder, tmp_path / "base")
-    project.edit('"theta" = 5.0', '"theta" = 50.0')
+    project.edit("theta = 5.0", "theta = 50.0")
     base = ["--base", str(tmp_path / "base/accuracy.toml")]
     assert project.run(*base) == 1
     project.server.fault_of = lambda body: (
