@@ -91,7 +91,7 @@ def link_the_references(place: Path) -> None:
 
 
 def rewrite(place: Path, reference: Step) -> None:
-    """A metric that is always content, an easier task and rows, a gate that is off, other references."""
+    """Rewrite metric, task, rows, gate and references."""
     replace(place / "mine.py", "def score(answer, target):\n    return 100.0\n")
     write_task(place, "sums", questions(3), metric="rouge_l")
     with (place / "accuracy.toml").open("a") as rules:

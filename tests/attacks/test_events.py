@@ -44,7 +44,7 @@ def another_job(gate: Gate, run: int, attempt: int = 1) -> Job:
 
 
 def fall(gate: Gate) -> None:
-    """A job that ends with a regression; the next one is to be healthy."""
+    """A job that ends with a regression. The next one is to be healthy."""
     gate.head.answer(right_but(20))
     assert gate.run() == 1
     gate.head.answer(right_but(0))
@@ -203,7 +203,7 @@ def test_a_commit_that_was_looked_at_in_another_pull_request_only_is_not_accepte
 
 
 def reruns(gate: Gate, by: str, sha: str = HEAD) -> list[int]:
-    """The runs that start again after the gate's one has ended, and somebody has approved."""
+    """The runs that start again once somebody has approved."""
     gate.hub.store.add_run(100)["status"] = "completed"
     gate.hub.store.add_review(NUMBER, by, "APPROVED", sha)
     asked = Job(gate.hub, gate.folder / "review", gate.monkeypatch, name="pull_request_review", run=300)

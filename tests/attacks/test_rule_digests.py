@@ -51,7 +51,7 @@ def with_metric(
 
 
 def test_the_folder_of_a_metric_counts_whole_and_what_is_declared(chain: Chain) -> None:
-    """Whatever way the code comes to a file of it: by an import in a function, by a computed name, or as text."""
+    """By whatever way the code comes to a file of it."""
     more = {"code/deep/words": "yes", "lib/words": "yes"}
     chain.begin(with_metric({**IMPORTING, **more}, declared=("lib",)))
     for change in (
@@ -144,7 +144,7 @@ DATABASE = "    sqlite3.connect('data/words.db').execute('create table if not ex
 def test_a_metric_opens_no_file_of_the_repository_that_is_no_part_of_it(
     chain: Chain, capsys: pytest.CaptureFixture[str], code: str
 ) -> None:
-    """Another pull request could change it unseen; every other way to open one: tests/sandbox/test_declared.py."""
+    """Another pull request could change it unseen. Other ways to open one are in tests/sandbox/test_declared.py."""
     files = {"code/mine.py": f"{BESIDE}import sqlite3\n{code}", "data/words": "yes", "data/words.db": ""}
     with_metric(files)(chain.project)
     reply(chain.project)

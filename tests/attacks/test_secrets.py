@@ -146,7 +146,7 @@ def listener() -> Iterator[tuple[str, list[str]]]:
 
 
 def with_secrets(project: Project, secrets: dict[str, list[str]]) -> None:
-    """Write the project's rules with these secrets; what the others of the module know stays as it is."""
+    """Write the project's rules with these secrets. What the module's other tests write stays as it is."""
     known, project.gate = project.gate, {**project.gate, "secrets": secrets}
     project.write()
     project.gate = known

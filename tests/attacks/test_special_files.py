@@ -41,7 +41,7 @@ def pair(chain: Chain) -> tuple[Project, Project]:
 
 
 def code_of(base: Project, head: Project, name: str, put: Callable[[Path], object], *args: str) -> int:
-    """How the run of a head ends in which something was put in the place of a file, which is there again afterwards."""
+    """The exit code where something stands in a file's place. The file is there again afterwards."""
     path = head.folder / name
     content = path.read_bytes()
     path.unlink()
@@ -55,7 +55,7 @@ def code_of(base: Project, head: Project, name: str, put: Callable[[Path], objec
 
 @each(("place", "name"), CASES)
 def test_no_rule_is_a_pipe_a_device_or_a_file_of_proc(pair: tuple[Project, Project], place: str, name: str) -> None:
-    """On a pull request and on main, whichever rule it is: an answer with exit code 2, and never a pass."""
+    """On a pull request and on main it is refused, and never a pass."""
     code = code_of(*pair, name, PLACES[place])
     if name.endswith("replies.jsonl.gz"):  # which are shown, and decide nothing
         assert code == 0

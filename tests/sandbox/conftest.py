@@ -49,7 +49,7 @@ def worker(confined: Confinement) -> Iterator[Worker]:
 
 
 def outcomes(sandbox: Sandbox, programs: Iterable[Sequence[str]]) -> list[Outcome]:
-    """How programs end, each with its tests if it has some, that run in a sandbox of their own."""
+    """How programs end in a sandbox of their own, each with its tests."""
 
     async def run() -> list[Outcome]:
         async with sandbox:

@@ -129,7 +129,7 @@ def test_a_file_that_is_not_declared_changes_no_score(tmp_path: Path, kernel: st
 
 @pytest.mark.parametrize("how", ["open", "a shell", "listdir", "a module", "what was swallowed"])
 def test_nor_does_it_by_its_whole_path(tmp_path: Path, kernel: str, how: str) -> None:
-    """But for names, sizes and times: docs/security.md."""
+    """But for names, sizes and times (docs/security.md)."""
     body, file = WAYS[how]
     whole = f"ROOT = pathlib.Path({str(tmp_path / 'repository')!r})\nDATA, HERE = ROOT / 'data', ROOT / 'code'\n"
     is_refused(repository(tmp_path, whole + body), kernel, file)

@@ -259,7 +259,7 @@ def test_what_cannot_be_searched_is_refused_with_the_reason(project: Project) ->
 
 
 def test_settings_without_effect_are_rarely_named_however_many_there_are() -> None:
-    """Five settings of a model that flickers; alpha 0.1 over all, and all asked to the end.
+    """Five settings of a model that flickers, all asked to the end, at an alpha of 0.1.
 
     At most 50 of 500 searches may name one; 2 do, and 8 would where each setting had all of alpha.
     """
