@@ -5,8 +5,11 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import subprocess
+import zlib
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from hashlib import sha1
 from pathlib import Path
 
 import pytest
@@ -16,7 +19,7 @@ from tests.attacks.chain import Ended
 from tests.gates import Project, right_but, write_lines
 from tests.github.server import GitHub
 from tests.pull_requests import NUMBER, Job
-from tests.runner import FakeDocker, Runner, after, commit, git
+from tests.runner import GIT, FakeDocker, Runner, after, commit, git
 from tests.trees import Trees
 
 Change = Callable[[Project], object]
@@ -155,3 +158,18 @@ def replace(path: Path, content: str | bytes | None) -> None:
     if content is not None:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(content if isinstance(content, bytes) else content.encode())
+
+
+def poison(place: Path, name: str, content: bytes, kind: str = "blob") -> None:
+    """Put other content under the name of an object of a clone."""
+    packs = place.parent / "packs"
+    packs.mkdir()
+    for path in (place / ".git/objects/pack").iterdir():
+        path.rename(packs / path.name)
+    for path in packs.glob("*.pack"):
+        subprocess.run([*GIT, "-C", str(place), "unpack-objects", "-q"], input=path.read_bytes(), check=True)
+    content = f"{kind} {len(content)}\0".encode() + content
+    assert sha1(content).hexdigest() != name
+    file = place / ".git/objects" / name[:2] / name[2:]
+    file.chmod(0o644)
+    file.write_bytes(zlib.compress(content))

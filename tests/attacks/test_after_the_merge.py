@@ -8,47 +8,15 @@ import pytest
 from accgate.cli.main import main
 from tests.attacks.chain import Chain
 from tests.attacks.test_rule_files import set_task
-from tests.gates import Project, questions, right_but, write_lines, write_task
+from tests.gates import Project, questions, right_but, write_task
 from tests.runner import commit
 
 AFTER = "(after the merge every run would end so, whoever approves the change)"
 
 
-def more_samples_than_the_reference(head: Project) -> None:
-    set_task(head, num_samples=50)
-
-
-def more_samples_than_the_dataset(head: Project) -> None:
-    set_task(head, num_samples=61)
-
-
-def another_prompt(head: Project) -> None:
-    write_task(head.folder, "sums", questions(60), prompt="Think. {{ q }}")
-
-
-def another_metric(head: Project) -> None:
-    write_task(head.folder, "sums", questions(60), metric="exact_match")
-
-
-def another_dataset(head: Project) -> None:
-    write_lines(head.folder / "sums.jsonl", questions(60, start=1000))
-
-
-def a_theta_that_nothing_sees(head: Project) -> None:
-    set_task(head, theta=0.01)
-
-
-def scores_that_their_toml_does_not_vouch_for(head: Project) -> None:
+def other_scores(head: Project) -> None:
     path = head.store / "m/sums.scores.csv"
     path.write_text(path.read_text().replace(",0\n", ",100\n", 1))
-
-
-def no_scores(head: Project) -> None:
-    (head.store / "m/sums.scores.csv").unlink()
-
-
-def a_damaged_reference(head: Project) -> None:
-    (head.store / "m/sums.toml").write_text("mean = ")
 
 
 def a_metric_that_does_not_load(head: Project) -> None:
@@ -56,32 +24,29 @@ def a_metric_that_does_not_load(head: Project) -> None:
     write_task(head.folder, "sums", questions(60), metric="mine.py:score")
 
 
-def a_task_file_that_is_none(head: Project) -> None:
-    (head.folder / "sums.toml").write_text("prompt = 3\n")
+BREAKING: dict[str, Callable[[Project], object]] = {
+    "more samples than the reference": lambda head: set_task(head, num_samples=50),
+    "more samples than the dataset": lambda head: set_task(head, num_samples=61),
+    "another prompt": lambda head: write_task(head.folder, "sums", questions(60), prompt="Think. {{ q }}"),
+    "a theta that nothing sees": lambda head: set_task(head, theta=0.01),
+    "scores that their TOML does not vouch for": other_scores,
+    "a damaged reference": lambda head: (head.store / "m/sums.toml").write_text("mean = "),
+    "a metric that does not load": a_metric_that_does_not_load,
+}
 
 
-BREAKING: tuple[Callable[[Project], None], ...] = (
-    more_samples_than_the_reference, more_samples_than_the_dataset, another_prompt, another_metric, another_dataset,
-    a_theta_that_nothing_sees, scores_that_their_toml_does_not_vouch_for, no_scores, a_damaged_reference,
-    a_metric_that_does_not_load, a_task_file_that_is_none,
-)  # fmt: skip
-
-
-@pytest.mark.parametrize("break_main", BREAKING)
-def test_a_change_that_no_run_of_main_would_survive_fails_on_the_pull_request(
-    chain: Chain, break_main: Callable[[Project], None]
-) -> None:
+@pytest.mark.parametrize("what", BREAKING)
+def test_a_change_that_no_run_of_main_would_survive_fails_on_the_pull_request(chain: Chain, what: str) -> None:
     chain.begin(lambda project: set_task(project, limit=40), wrong=2)  # the reference has fewer than the dataset
 
     def change(head: Project) -> None:
         del head.tasks["sums"]["limit"]
         head.write()
-        break_main(head)
+        BREAKING[what](head)
 
     ended = chain.pull(change)
-    assert ended.run == 2
+    assert (ended.run, ended.is_green) == (2, False)
     assert AFTER in ended.said
-    assert not ended.is_green
     chain.merge()
     assert chain.main() == 2  # and it would have
 

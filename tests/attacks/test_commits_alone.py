@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import json
-import os
 import shutil
-import subprocess
-import zlib
 from collections.abc import Callable
 from dataclasses import replace as changed
 from functools import partial
@@ -15,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.attacks.chain import link
-from tests.attacks.runner_jobs import USUAL, Checkout, Jobs, Step, move_to, replace
+from tests.attacks.runner_jobs import USUAL, Checkout, Jobs, Step, move_to, poison, replace
 from tests.gates import Project, contents, questions, right_but, write_lines, write_task
 from tests.loading import load_task
 from tests.runner import commit, git, posix_tools
@@ -47,11 +43,6 @@ def undo_and_commit(place: Path) -> None:
     commit(place, "what the job made of it")
 
 
-def undo_by_the_base(place: Path) -> None:
-    git(place, "fetch", "--quiet", "--depth=1", "origin", "main")
-    git(place, "checkout", "--quiet", "--detach", "FETCH_HEAD")
-
-
 def undo_by_moving_head(place: Path) -> None:
     """HEAD names the base's commit; the files stay."""
     git(place, "fetch", "--quiet", "--depth=1", "origin", "main")
@@ -64,19 +55,9 @@ def undo_by_replacing(place: Path) -> None:
 
 
 def undo_by_a_damaged_object(place: Path) -> None:
-    """Another content under the name of accuracy.toml's object."""
-    pack = place.parent / "packs"
-    pack.mkdir()
-    for path in (place / ".git/objects/pack").iterdir():
-        path.rename(pack / path.name)
-    for path in pack.glob("*.pack"):
-        subprocess.run(["git", "-C", str(place), "unpack-objects", "-q"], input=path.read_bytes(), check=True)
     name = git(place, "rev-parse", "HEAD:accuracy.toml")
     undo(place)
-    content = (place / "accuracy.toml").read_bytes()
-    file = place / ".git/objects" / name[:2] / name[2:]
-    file.chmod(0o644)
-    file.write_bytes(zlib.compress(b"blob %d\0" % len(content) + content))
+    poison(place, name, (place / "accuracy.toml").read_bytes())
 
 
 def undo_by_attributes(place: Path) -> None:
@@ -87,13 +68,8 @@ def undo_by_attributes(place: Path) -> None:
     git(place, "config", "core.autocrlf", "true")
 
 
-def undo_by_a_sparse_checkout(place: Path) -> None:
-    git(place, "sparse-checkout", "set", "--no-cone", "/nothing")
-
-
 UNDO: list[Step] = [
-    undo, undo_and_commit, undo_by_the_base, undo_by_moving_head, undo_by_replacing, undo_by_a_damaged_object,
-    undo_by_attributes, undo_by_a_sparse_checkout,
+    undo_and_commit, undo_by_moving_head, undo_by_replacing, undo_by_a_damaged_object, undo_by_attributes,
 ]  # fmt: skip
 
 
@@ -105,47 +81,28 @@ def test_a_loosening_is_listed_whatever_the_job_did_to_hide_it(jobs: Jobs, step:
     assert not ended.is_green
 
 
-def scores_all(place: Path) -> None:
-    replace(place / "mine.py", "def score(answer, target):\n    return 100.0\n")
-
-
-def lowers_the_reference(place: Path) -> None:
+def lower_the_reference(place: Path) -> None:
     scores = place / "references/m/sums.scores.csv"
-    scores.write_text(scores.read_text().replace(",100.0", ",0.0"))
+    scores.write_text(scores.read_text().replace(",100\n", ",0\n"))
 
 
-def removes_references(place: Path) -> None:
-    replace(place / "references", None)
+def link_the_references(place: Path) -> None:
+    link(place / "references", str(place.parent))
 
 
-def links_references(place: Path) -> None:
-    removes_references(place)
-    (place / "references").symlink_to(place.parent)
+def rewrite(place: Path, reference: Step) -> None:
+    """Rewrite metric, task, rows, gate and references."""
+    replace(place / "mine.py", "def score(answer, target):\n    return 100.0\n")
+    write_task(place, "sums", questions(3), metric="rouge_l")
+    with (place / "accuracy.toml").open("a") as rules:
+        rules.write('on_inconclusive = "warn"\nalpha = 1e-9\n')
+    reference(place)
 
 
-def eases_the_task(place: Path) -> None:
-    write_task(place, "sums", questions(60), metric="rouge_l")
-
-
-def takes_easy_rows(place: Path) -> None:
-    write_lines(place / "sums.jsonl", questions(3))
-
-
-def turns_the_gate_off(place: Path) -> None:
-    path = place / "accuracy.toml"
-    path.write_text(path.read_text() + 'on_inconclusive = "warn"\nalpha = 1e-9\n')
-
-
-REWRITES: list[Step] = [
-    scores_all, lowers_the_reference, removes_references, links_references, eases_the_task, takes_easy_rows,
-    turns_the_gate_off,
-]  # fmt: skip
-
-
-@pytest.mark.parametrize("step", REWRITES)
-def test_no_rule_file_of_the_workspace_turns_a_regression_into_a_pass(jobs: Jobs, step: Step) -> None:
+@pytest.mark.parametrize("reference", [lower_the_reference, link_the_references])
+def test_no_rule_file_of_the_workspace_turns_a_regression_into_a_pass(jobs: Jobs, reference: Step) -> None:
     jobs.begin(with_a_metric)
-    ended = jobs.pull(reply, Checkout(step=step))
+    ended = jobs.pull(reply, Checkout(step=partial(rewrite, reference=reference)))
     assert (ended.run, ended.job, ended.conclusion) == (1, 1, "failure"), ended
     assert ended.guard["state"] == "unchanged"
 
@@ -181,7 +138,7 @@ def test_a_new_check_is_not_judged_by_files_that_only_the_job_has(jobs: Jobs) ->
     assert "there is no file 'more.jsonl'" in ended.said
 
 
-@pytest.mark.parametrize("how", [USUAL, REPO, changed(USUAL, of_head=True)], ids=["root", "path", "head"])
+@pytest.mark.parametrize("how", [USUAL, changed(REPO, of_head=True)], ids=["root", "path and head"])
 def test_what_a_job_makes_for_its_model_is_there(jobs: Jobs, how: Checkout) -> None:
     """Quantised weights, or a build: no commit holds them."""
 
@@ -191,14 +148,13 @@ def test_what_a_job_makes_for_its_model_is_there(jobs: Jobs, how: Checkout) -> N
         head.models["m"]["model"] = "build/m.jsonl"
         head.write()
 
-    def build(place: Path, wrong: int) -> None:
+    def build(place: Path) -> None:
         (place / "build").mkdir()
-        jobs.answer(place / "build/m.jsonl", wrong)
+        jobs.answer(place / "build/m.jsonl", 20)
 
     jobs.begin()
-    for wrong, code, conclusion in ((0, 0, "success"), (20, 1, "failure")):
-        ended = jobs.pull(without_answers, changed(how, step=partial(build, wrong=wrong)))
-        assert (ended.run, ended.job, ended.conclusion) == (code, code, conclusion), ended.said
+    ended = jobs.pull(without_answers, changed(how, step=build))
+    assert (ended.run, ended.job, ended.conclusion) == (1, 1, "failure"), ended.said
 
 
 def test_no_rule_names_what_a_job_left_for_its_models(jobs: Jobs) -> None:
@@ -208,24 +164,18 @@ def test_no_rule_names_what_a_job_left_for_its_models(jobs: Jobs) -> None:
         head.tasks["sums"]["file"] = "../workspace/sums.toml"
         head.write()
 
-    def by_a_judge(head: Project) -> None:
-        path = jobs.folder / "weights.gguf"
-        head.config.write_text(head.config.read_text() + f'[judges.strict]\nengine = "llamacpp"\nmodel = "{path}"\n')
-
     jobs.begin()
     ended = jobs.pull(by_dots)
     assert (ended.run, ended.is_green) == (2, False)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("TMPDIR", str(jobs.folder))
-        runner = jobs.checked_out(git(jobs.server, "rev-parse", "main"))
-    by_a_judge(jobs.project)
+    with jobs.project.config.open("a") as rules:
+        rules.write('[judges.strict]\nengine = "llamacpp"\nmodel = "PLACE/weights.gguf"\n')
     sha = commit(jobs.server, "a judge")
     runner = jobs.checked_out(sha)
     assert runner.prepare(ACCGATE_BASE_SHA=sha).code == 0
     (runner.work / "workspace/weights.gguf").touch()
     for tree in ("head", "base"):
         path = runner.work / tree / "accuracy.toml"
-        path.write_text(path.read_text().replace(str(jobs.folder), str(runner.work / "workspace")))
+        path.write_text(path.read_text().replace("PLACE", str(runner.work / "workspace")))
     code, said = jobs.evaluated(runner, ACCGATE_BASE_SHA=sha)
     assert code == 2
     assert "which is an absolute path into a checkout" in said
@@ -234,15 +184,13 @@ def test_no_rule_names_what_a_job_left_for_its_models(jobs: Jobs) -> None:
 # --- links in the base ---
 
 
-LINKED = ["accuracy.toml", "references", "references/m", "references/m/sums.scores.csv", "sums.toml", "sums.jsonl"]
-
-
 TARGETS = ("outside", "absolute", "nowhere", "the head", "nothing within")
-# Each target for the rules' own file, and two for every other place, so that each of both comes with several others.
+# Each target for the rules' own file, and one for every other place.
 LINKS = [
-    *((LINKED[0], target) for target in TARGETS),
-    *((name, TARGETS[(at + step) % 5]) for at, name in enumerate(LINKED[1:]) for step in (0, 2)),
-]
+    *(("accuracy.toml", target) for target in TARGETS),
+    ("references", "the head"), ("references/m", "nowhere"), ("references/m/sums.scores.csv", "nothing within"),
+    ("sums.toml", "outside"), ("sums.jsonl", "absolute"),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("name", "target"), LINKS)
@@ -304,7 +252,6 @@ def test_links_within_the_repository_and_links_that_no_rule_goes_through_do_no_h
         link(project.folder / "bazel-out", "../../cache")
 
     jobs.begin(begin)
-    assert jobs.pull().is_green
     assert jobs.pull(wrong=20).run == 1
 
 
@@ -316,21 +263,19 @@ def in_a_folder(project: Project) -> None:
 
 
 @pytest.mark.parametrize(
-    ("begin", "how"),
+    ("begin", "how", "place"),
     [
-        (nothing, REPO), (nothing, Checkout("deep/er", "./deep/er/accuracy.toml")),
-        (in_a_folder, Checkout(config="gates/accuracy.toml")),
-        (in_a_folder, Checkout("gates", "gates/gates/accuracy.toml")),
+        (nothing, Checkout("deep/er", "./deep/er/accuracy.toml"), "."),
+        (in_a_folder, Checkout("gates", "gates/gates/accuracy.toml"), "gates"),
     ],
-    ids=["path", "a deeper path", "a folder", "both of one name"],
-)  # fmt: skip
+    ids=["a deeper path", "a path and a folder of one name"],
+)
 def test_a_pull_request_is_held_against_its_base_wherever_the_checkout_and_the_config_lie(
-    jobs: Jobs, begin: Callable[[Project], object], how: Checkout
+    jobs: Jobs, begin: Callable[[Project], object], how: Checkout, place: str
 ) -> None:
     jobs.begin(begin)
     worse = jobs.pull(nothing, how, wrong=20)
     assert (worse.run, worse.job, worse.conclusion) == (1, 1, "failure"), worse.said
-    place = "gates" if begin is in_a_folder else "."
 
     def looser(head: Project) -> None:
         path = head.folder / place / "accuracy.toml"
@@ -339,52 +284,36 @@ def test_a_pull_request_is_held_against_its_base_wherever_the_checkout_and_the_c
     ended = jobs.pull(looser, how)
     assert ended.rules == {"gate.alpha": "loosening"}
     assert not ended.is_green
-    assert jobs.pull(nothing, how).is_green
 
 
-def test_references_that_a_job_records_come_back_into_its_checkout(jobs: Jobs) -> None:
-    jobs.begin(lambda project: shutil.rmtree(project.store))
-    runner = jobs.checked_out(git(jobs.server, "rev-parse", "main"), REPO)
-    record = {"ACCGATE_COMMAND": "record", "GITHUB_EVENT_NAME": "workflow_dispatch"}
-    assert runner.prepare(**record).code == 0
-    made = {"references/m/sums.toml": "new", "references/m/sums.scores.csv": "id,score\n"}
-    files = json.dumps({f"/accgate/head/{name}": text for name, text in made.items()})
-    assert runner.evaluate(**record, FAKE_FILES=files).code == 0
-    for name, text in made.items():
-        assert (runner.workspace / "repo" / name).read_text() == text
-    assert not (runner.workspace / "references").exists()
+def copy_up(head: Project) -> None:
+    shutil.copytree(head.folder / "gates", head.folder, dirs_exist_ok=True)
 
 
-def test_a_repository_within_another_is_refused_before_anything_is_read(jobs: Jobs) -> None:
-    def nest(place: Path) -> None:
-        git(place / "gates", "init", "--quiet")
+IN_GATES = Checkout(config="gates/accuracy.toml")
+MISPLACED = {
+    "a repository within another": (
+        in_a_folder, nothing, changed(IN_GATES, step=lambda place: git(place / "gates", "init", "--quiet")),
+        "one within the other (./ and ./gates/)",
+    ),
+    "moved deeper, where a copy takes the rules' path": (
+        in_a_folder, copy_up, changed(IN_GATES, step=lambda place: (place / ".git").rename(place / "gates/.git")),
+        "the base commit has the file gates/accuracy.toml too",
+    ),
+    "without its git folder": (
+        nothing, nothing, changed(REPO, step=lambda place: shutil.rmtree(place / ".git")),
+        "no checkout of a repository holds repo/accuracy.toml",
+    ),
+}  # fmt: skip
 
-    jobs.begin(in_a_folder)
-    ended = jobs.pull(nothing, Checkout(config="gates/accuracy.toml", step=nest), wrong=20)
+
+@pytest.mark.parametrize("how", MISPLACED)
+def test_a_checkout_that_is_not_the_one_of_the_rules_is_refused_before_anything_is_read(jobs: Jobs, how: str) -> None:
+    begin, change, checkout, words = MISPLACED[how]
+    jobs.begin(begin)
+    ended = jobs.pull(change, checkout, wrong=20)
     assert (ended.run, ended.conclusion) == (3, "failure")
-    assert "lies in 2 checkouts or submodules, one within the other (./ and ./gates/)" in ended.said
-
-
-def test_a_checkout_that_is_moved_deeper_does_not_hide_the_rules_of_the_base(jobs: Jobs) -> None:
-    """The path that is left is one of a prepared file, which the base has not."""
-
-    def prepare(head: Project) -> None:
-        shutil.copytree(head.folder / "gates", head.folder, dirs_exist_ok=True)
-
-    def move(place: Path) -> None:
-        (place / ".git").rename(place / "gates/.git")
-
-    jobs.begin(in_a_folder)
-    ended = jobs.pull(prepare, Checkout(config="gates/accuracy.toml", step=move), wrong=20)
-    assert (ended.run, ended.conclusion) == (3, "failure")
-    assert "the base commit has the file gates/accuracy.toml too" in ended.said
-
-
-def test_without_its_git_folder_a_checkout_is_refused(jobs: Jobs) -> None:
-    jobs.begin()
-    ended = jobs.pull(nothing, changed(REPO, step=lambda place: shutil.rmtree(place / ".git")), wrong=20)
-    assert (ended.run, ended.conclusion) == (3, "failure")
-    assert "no checkout of a repository holds repo/accuracy.toml" in ended.said
+    assert words in ended.said
 
 
 def test_the_first_rules_of_a_repository_are_neutral_in_a_checkout_of_its_own_folder_too(jobs: Jobs) -> None:
@@ -422,7 +351,6 @@ def test_a_second_gate_of_a_repository_begins_as_the_first_did(jobs: Jobs) -> No
     second = Checkout(config="more/accuracy.toml")
     assert jobs.pull(lambda head: copy(head, "more"), second).conclusion == "neutral"
     jobs.merge()
-    assert jobs.pull(nothing, second).conclusion == "success"
     assert jobs.pull(nothing, second, wrong=20).run == 1
 
 
@@ -461,7 +389,7 @@ def test_rules_move_in_two_pull_requests(jobs: Jobs) -> None:
 POINTER = "version https://git-lfs.github.com/spec/v1\noid sha256:{}\nsize 12345\n".format("a" * 64)
 
 
-@pytest.mark.parametrize("name", ["sums.jsonl", "references/m/sums.scores.csv", "sums.toml"])
+@pytest.mark.parametrize("name", ["references/m/sums.scores.csv", "sums.toml"])
 def test_a_rule_that_git_lfs_keeps_elsewhere_is_refused_and_named(jobs: Jobs, name: str) -> None:
     jobs.begin(lambda project: replace(project.folder / name, POINTER))
     ended = jobs.pull(wrong=20)
@@ -472,9 +400,8 @@ def test_a_rule_that_git_lfs_keeps_elsewhere_is_refused_and_named(jobs: Jobs, na
 def test_weights_that_git_lfs_keeps_are_those_of_the_checkout(jobs: Jobs) -> None:
     """With `lfs: true` actions/checkout has put them there."""
     jobs.begin()
-    for wrong, code in ((0, 0), (20, 1)):
-        smudged = Checkout(step=lambda place, wrong=wrong: jobs.answer(place / "m.jsonl", wrong))
-        assert jobs.pull(lambda head: replace(head.scores, POINTER), smudged).run == code
+    smudged = Checkout(step=lambda place: jobs.answer(place / "m.jsonl", 20))
+    assert jobs.pull(lambda head: replace(head.scores, POINTER), smudged).run == 1
 
 
 def test_a_blob_that_nobody_has_any_more_is_an_error(jobs: Jobs) -> None:
@@ -490,4 +417,3 @@ def test_a_blob_that_nobody_has_any_more_is_an_error(jobs: Jobs) -> None:
     ended = jobs.pull(nothing, Checkout(step=lose), wrong=20)
     assert (ended.run, ended.conclusion) == (3, "failure")
     assert "cannot be fetched whole" in ended.said
-    assert os.listdir(jobs.server)  # noqa: PTH208

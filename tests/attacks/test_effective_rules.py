@@ -14,7 +14,7 @@ from tests.attacks.chain import Chain
 from tests.attacks.test_rule_files import set_task
 from tests.gates import Project, questions, right_but, write_lines, write_task
 from tests.guard.test_reference_rules import rescore
-from tests.pull_requests import NUMBER, Gate, PullRequest
+from tests.pull_requests import NUMBER, PullRequest
 from tests.runner import commit
 
 TINY = 1e-30
@@ -37,16 +37,6 @@ def whole_gate_to_task(head: Project) -> None:
     set_task(head, alpha=TINY)
 
 
-def gate_to_definition(head: Project) -> None:
-    without_gate(head, "alpha")
-    write_task(head.folder, "sums", questions(60), alpha=TINY)
-
-
-def beta_to_task(head: Project) -> None:
-    without_gate(head, "beta")
-    set_task(head, beta=0.5)
-
-
 def beta_to_definition(head: Project) -> None:
     without_gate(head, "beta")
     write_task(head.folder, "sums", questions(60), beta=0.5)
@@ -58,50 +48,22 @@ def another_metric_by_copy(head: Project) -> None:
     set_task(head, file="copy.toml")
 
 
-def a_limit_that_takes_alpha(head: Project) -> None:
-    set_task(head, max_more_tokens="1000%")
-
-
-def examples_in_another_order(head: Project) -> None:
-    write_task(head.folder, "sums", questions(60), few_shot__examples=[{"a": 2, "q": "1 + 1"}])
-
-
-def a_reason(head: Project) -> None:
-    path = head.store / "m/sums.toml"
-    path.write_text('reason = "approved by the security team"\n' + path.read_text())
-
-
-def served_by_another(head: Project) -> None:
-    path = head.store / "m/sums.toml"
-    path.write_text(path.read_text() + '\n[served]\nmodel = "another"\n')
-
-
-LOOSER: dict[str, tuple[Change, str]] = {
-    "alpha from [gate] to the task": (gate_to_task, "tasks.sums.alpha"),
-    "alpha to the task, without [gate]": (whole_gate_to_task, "tasks.sums.alpha"),
-    "alpha from [gate] to the definition": (gate_to_definition, "tasks.sums.alpha"),
-    "beta from [gate] to the task": (beta_to_task, "tasks.sums.beta"),
-    "beta from [gate] to the definition": (beta_to_definition, "tasks.sums.beta"),
-    "a definition's copy": (another_metric_by_copy, "tasks.sums: max_unread"),
-    "a limit that nothing exceeds": (a_limit_that_takes_alpha, "tasks.sums.alpha"),
-    "the order of an example's keys": (examples_in_another_order, "tasks.sums: few_shot"),
-    "the reason of a reference": (a_reason, "references: m/sums"),
-    "who answered a reference": (served_by_another, "references: m/sums"),
-}
+LOOSER: tuple[tuple[Change, str], ...] = (  # every value at every level: tests/guard/test_levels.py
+    (whole_gate_to_task, "tasks.sums.alpha"),
+    (beta_to_definition, "tasks.sums.beta"),
+    (another_metric_by_copy, "tasks.sums: max_unread"),
+)
 
 
 def begin(project: Project) -> None:
-    write_task(project.folder, "sums", questions(60), few_shot__examples=[{"q": "1 + 1", "a": 2}])
     project.write(alpha=0.01, beta=0.1)
 
 
-@pytest.mark.parametrize("way", LOOSER)
-def test_a_looser_rule_in_any_spelling_is_listed_before_a_second_pull_request_uses_it(chain: Chain, way: str) -> None:
-    change, rule = LOOSER[way]
-    if way.startswith(("beta from [gate] to the d", "alpha from [gate] to the d", "a definition's")):
-        chain.begin(lambda project: project.write(alpha=0.01, beta=0.1))
-    else:
-        chain.begin(begin)
+@pytest.mark.parametrize(("change", "rule"), LOOSER)
+def test_a_looser_rule_in_any_spelling_is_listed_before_a_second_pull_request_uses_it(
+    chain: Chain, change: Change, rule: str
+) -> None:
+    chain.begin(begin)
     ended = chain.pull(change)
     assert ended.rules.get(rule) == "loosening"
     assert not ended.is_green
@@ -122,7 +84,7 @@ def test_the_same_rate_at_another_level_is_no_change_and_goes_on_catching(chain:
     assert (caught.run, caught.is_green) == (1, False)
 
 
-@pytest.mark.parametrize("hidden", [lambda _: None, gate_to_task, whole_gate_to_task])
+@pytest.mark.parametrize("hidden", [lambda _: None, gate_to_task])
 def test_an_approved_harmless_change_carries_no_other_one(chain: Chain, hidden: Change) -> None:
     """A drop of 30 points: either the check is red, or what makes it pass was listed when somebody approved."""
 
@@ -139,8 +101,7 @@ def test_an_approved_harmless_change_carries_no_other_one(chain: Chain, hidden: 
 
     ended = chain.pull(change, wrong=18)
     assert ended.rules.pop("tasks.sums.discordance") == "loosening"
-    is_hidden = hidden in (gate_to_task, whole_gate_to_task)
-    assert (ended.rules.get("tasks.sums.alpha") == "loosening") == is_hidden
+    assert (ended.rules.get("tasks.sums.alpha") == "loosening") == (hidden is gate_to_task)
     assert not ended.is_green  # even with both approved: so few samples show nothing at that rate
 
 
@@ -166,8 +127,7 @@ def overconfident(project: Project, confidence: float) -> None:
     write_lines(project.scores, lines)
 
 
-@pytest.mark.parametrize("score", ["0", "100"])
-def test_no_score_of_a_reference_tightens_where_a_calibration_error_decides(chain: Chain, score: str) -> None:
+def test_no_score_of_a_reference_tightens_where_a_calibration_error_decides(chain: Chain) -> None:
     project = chain.project
     write_task(project.folder, "sums", questions(60), aggregate="ece", confidence__by="reply")
     overconfident(project, 0.75)
@@ -176,7 +136,7 @@ def test_no_score_of_a_reference_tightens_where_a_calibration_error_decides(chai
 
     def every_score(head: Project) -> None:
         overconfident(head, 0.75)
-        rescore(head, lambda rows: [",".join([*row.split(",")[:2], score, *row.split(",")[3:]]) for row in rows])
+        rescore(head, lambda rows: [",".join([*row.split(",")[:2], "100", *row.split(",")[3:]]) for row in rows])
 
     first = chain.pull(every_score)
     assert first.rules == {"references: m/sums": "loosening"}
@@ -184,12 +144,3 @@ def test_no_score_of_a_reference_tightens_where_a_calibration_error_decides(chai
     worse = chain.pull(lambda head: overconfident(head, 1.0))
     assert (worse.run, worse.is_green) == (1, False)
     assert chain.pull(lambda head: overconfident(head, 0.75)).is_green
-
-
-def test_the_rows_of_a_dataset_decide_and_their_bytes_do_not(gate: Gate) -> None:
-    path = gate.head.folder / "sums.jsonl"
-    path.write_bytes(path.read_bytes().replace(b"\n", b"\r\n"))
-    gate.head.answer(right_but(0))
-    assert gate.run() == 0
-    write_lines(path, [{**row, "a": 0} if i == 1 else row for i, row in enumerate(questions())])
-    assert gate.run() != 0

@@ -42,15 +42,6 @@ WAYS: dict[str, tuple[list[str], dict[str, str], str]] = {
          "import marks\n"}, "lib/marks.py",
     ),
     "a makefile": (["make", "PORT={port}"], {}, "Makefile"),
-    "a template of a configuration": (
-        [sys.executable, "judge/server.py", "{port}", "--config", "judge.yaml"],
-        {"judge/server.py": "import pathlib, sys\npathlib.Path(pathlib.Path(sys.argv[3]).read_text()).read_text()\n",
-         "judge.yaml": "mark.jinja"}, "mark.jinja",
-    ),
-    "a computed name": (
-        [sys.executable, "-c", "import runpy; runpy.run_path('to' + 'ols/serve.py')", "{port}"], {},
-        "tools/serve.py",
-    ),
     "the whole path": (
         [sys.executable, "judge/server.py", "{port}"],
         {"judge/server.py": "import runpy\nrunpy.run_path('ROOT/deep.py')\n"}, "deep.py",
@@ -94,14 +85,8 @@ def said(project: Project, tree: Path) -> str:
     return asyncio.run(ask())
 
 
-CONTENT = {
-    "serve.py": SERVER.format(said="'read'"),
-    "lib/marks.py": SERVER.format(said="'read'"),
-    "Makefile": f"all:\n\t{sys.executable} server.txt $(PORT)\n",
-    "tools/serve.py": SERVER.format(said="'read'"),
-    "mark.jinja": "read",
-    "deep.py": SERVER.format(said="'read'"),
-}
+READS = SERVER.format(said="'read'")
+MAKEFILE = f"all:\n\t{sys.executable} server.txt $(PORT)\n"
 UNNAMED = ("a makefile", "what code imports")  # make and Python say only that there is none
 
 
@@ -116,19 +101,17 @@ def _landlock() -> None:
 def test_a_file_that_no_word_of_a_judges_command_names_is_declared_or_not_there(tmp_path: Path, how: str) -> None:
     words, files, hidden = WAYS[how]
     files = {name: text.replace("ROOT", str(tmp_path)) for name, text in files.items()}
-    files = {**files, hidden: CONTENT[hidden], "server.txt": SERVER.format(said="'read'")}
-    if hidden == "mark.jinja":
-        files["judge/server.py"] += SERVER.format(said="'read'")
+    files |= {hidden: MAKEFILE if hidden == "Makefile" else READS, "server.txt": READS}
     project = Project(tmp_path, n=2)
     with_judge(project, words, files)
     with pytest.raises((BadInput, CannotEvaluate)) as refused:
         said(project, tmp_path)
-    if how not in UNNAMED:
+    if how in UNNAMED:
+        assert "it can read only those files of the repository" in str(refused.value)
+    else:
         assert isinstance(refused.value, BadInput)
-        line = f'add files = ["{hidden}"] to [judges.strict] of {project.config}'
         assert f"{tmp_path}/{hidden}: the command of judge strict opens this file" in str(refused.value)
-        assert line in str(refused.value)
-    assert "it can read only those files of the repository" in str(refused.value) or how not in UNNAMED
+        assert f'add files = ["{hidden}"] to [judges.strict] of {project.config}' in str(refused.value)
     if how == "the whole path":
         return  # it is declared by a name, and found where the command runs
     project.write()
@@ -156,17 +139,22 @@ def test_a_judges_command_is_not_started_where_nothing_shuts_the_repository(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     project = Project(tmp_path, n=2)
-    with_judge(project, [sys.executable, "serve.py", "{port}"], {"serve.py": SERVER.format(said="'read'")})
+    with_judge(project, [sys.executable, "serve.py", "{port}"], {"serve.py": READS})
     monkeypatch.setattr(declared, "has_landlock", lambda: False)
     with pytest.raises(CannotEvaluate, match=r"cannot be kept from other files .* Linux 5.13 or later with Landlock"):
         said(project, tmp_path)
     assert planned_judge(load_config(project.config), "strict").code is None  # on one's own machine
 
 
-def test_what_a_judge_declares_is_a_rule(chain: Chain) -> None:
-    files = {"run.sh": "exec python serve.py\n", "serve.py": "", "lib/marks.py": "low = 1", "other.py": ""}
-    chain.begin(lambda project: with_judge(project, ["bash", "run.sh"], files, "serve.py", "lib"))
-    for name in ("run.sh", "serve.py", "lib/marks.py", "lib/new.py"):
+def test_what_the_command_of_a_judge_names_or_its_settings_declare_is_a_rule(chain: Chain) -> None:
+    words = ["python", "-m", "judge.server", "--chat-template=judge.jinja", "--lora-modules", "mild=adapter", "run.sh"]
+    named = ("judge.jinja", "judge/server.py", "judge/marks.py", "adapter/weights.bin", "run.sh")
+    files = {
+        **dict.fromkeys((*named, "serve.py", "lib/marks.py", "other.py"), ""),
+        "judge/server.py": "from judge.marks import low\n",
+    }
+    chain.begin(lambda project: with_judge(project, words, files, "serve.py", "lib"))
+    for name in (*named, "serve.py", "lib/marks.py", "lib/new.py"):
         ended = chain.pull(lambda head, name=name: (head.folder / name).write_text("low = 5"))
         assert ended.rules == {"judges.strict": "loosening"}, name
     assert chain.pull(lambda head: (head.folder / "other.py").write_text("low = 5")).rules == {}

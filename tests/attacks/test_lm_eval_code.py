@@ -11,14 +11,9 @@ from accgate.guard.base import within_tree
 from accgate.planning.design import task_source
 from tests.attacks.test_rule_digests import write
 from tests.gates import Project
-from tests.trees import Trees, effects, trees
+from tests.trees import effects, trees
 
-
-@pytest.fixture
-def pair(tmp_path: Path) -> Trees:
-    return trees(tmp_path)
-
-
+pytestmark = pytest.mark.interop
 LM_EVAL = """
 task: adding
 custom_dataset: !function utils.rows
@@ -46,7 +41,7 @@ def score(doc, results):
 def test_code_of_lm_evals_tasks_opens_only_files_of_its_folder(tmp_path: Path) -> None:
     """The guard compares that folder: what lies elsewhere could change unseen, and every wrong answer be right."""
     pytest.importorskip("lm_eval")
-    names = dict.fromkeys(("AS_ROWS", "AS_TARGET", "AS_SCORE"), "own/level")
+    names = {"AS_ROWS": "own/level", "AS_TARGET": "own/level", "AS_SCORE": "lib/level"}
     project = Project(tmp_path, n=2)
     project.tasks = {"adding": {"lm_eval": "adding", "options": {"include_path": "own", "metric": "exact_match"}}}
     project.write()
@@ -65,23 +60,19 @@ def test_code_of_lm_evals_tasks_opens_only_files_of_its_folder(tmp_path: Path) -
         assert task is not None
         return task.points(task.samples[0], ["wrong"])
 
-    assert points() == 0.0
-    for when in ("AS_ROWS", "AS_SCORE"):
-        own, names[when] = names[when], "lib/level"
-        with pytest.raises(
-            BadInput, match=r'/lib/level: lm-eval\'s task adding opens this file.*files = \["lib/level"\] to'
-        ):
+    for file in ("own/level", "lib/level"):  # as it scores, and as it is loaded
+        names["AS_ROWS"] = file
+        with pytest.raises(BadInput, match=r'/lib/level: lm-eval.* opens this file.*files = \["lib/level"\] to'):
             points()
-        names[when] = own
-    names |= {"AS_ROWS": "lib/level", "AS_SCORE": "lib/level"}
     project.tasks["adding"]["options"] |= {"files": ["lib/level"]}
     project.write()
     assert points() == 100.0
 
 
-def test_a_worse_mean_of_a_metric_of_which_less_is_better_is_a_loosening(pair: Trees) -> None:
+def test_a_worse_mean_of_a_metric_of_which_less_is_better_is_a_loosening(tmp_path: Path) -> None:
     """The guard does not load lm-eval: what its task says of the direction must stand in accuracy.toml."""
     pytest.importorskip("lm_eval")
+    pair = trees(tmp_path)
     yaml = LM_EVAL.replace("exact_match", "toxic").replace("better: true", "better: false")
     code = "import datasets\ndef rows(**_):\n    return {'test': datasets.Dataset.from_list([{'q': '1', 'a': '2'}])}\n"
     code += "def target(doc):\n    return doc['a']\ndef score(doc, results):\n    return {'toxic': 1.0}\n"

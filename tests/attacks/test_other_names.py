@@ -36,16 +36,10 @@ def ease(project: Project, name: str) -> None:
 
 
 NAMES = {
-    "a dot first": "./sums.toml",
     "a way round": "sub/../sums.toml",
-    "two slashes": "sub//sums.toml",
     "other case": "SUMS.toml",
-    "composed": unicodedata.normalize("NFC", "sümś.toml"),
     "decomposed": unicodedata.normalize("NFD", "sümś.toml"),
-    "a wide letter": "\N{FULLWIDTH LATIN SMALL LETTER S}ums.toml",
-    "a dot at the end": "sums.toml.",
     "a space at the end": "sums.toml ",
-    "a colon": "sums.toml:x",
     "a folder of its own": "task/sums.toml",
 }
 
@@ -68,7 +62,6 @@ def test_two_files_whose_names_differ_in_case_alone_are_two_rules(chain: Chain) 
 
 
 LINKS: dict[str, tuple[str, ...]] = {
-    "one": ("one.toml",),
     "three in a row": ("one.toml", "two.toml", "three.toml"),
     "of a folder": ("folder/sums.toml",),
 }
@@ -159,8 +152,7 @@ def test_rules_that_go_in_one_pull_request_do_not_come_back_looser_as_a_beginnin
     """Without accuracy.toml on the base a run is a bootstrap, which is neutral: so the removal itself must not pass."""
     chain.begin()
     removed = chain.pull(lambda head: head.config.unlink())
-    assert not removed.is_green
-    assert removed.conclusion == "failure"
+    assert (removed.is_green, removed.conclusion) == (False, "failure")
 
 
 def test_a_store_is_not_named_by_a_path_that_leads_elsewhere_once_its_dots_are_gone(chain: Chain) -> None:

@@ -8,8 +8,6 @@ from tests.attacks.chain import Chain
 from tests.gates import Project, right_but
 from tests.runner import commit, git
 
-SUBMODULE = ("-c", "protocol.file.allow=always", "submodule", "--quiet")
-
 
 @pytest.mark.parametrize("place", ["references", "references/m"])
 def test_references_in_a_submodule_are_not_brought_by_the_pull_request(chain: Chain, place: str) -> None:
@@ -19,11 +17,11 @@ def test_references_in_a_submodule_are_not_brought_by_the_pull_request(chain: Ch
     shutil.move(chain.repository / place, store)
     commit(store)
     commit(chain.repository)
-    git(chain.repository, *SUBMODULE, "add", str(store), place)
+    git(chain.repository, "submodule", "--quiet", "add", str(store), place)
     commit(chain.repository)
 
     def bring(head: Project) -> None:
-        git(head.folder, *SUBMODULE, "update", "--init")
+        git(head.folder, "submodule", "--quiet", "update", "--init")
         for file in sorted((head.folder / "references/m").glob("sums.*")):
             file.unlink()
         head.recorded(right_but(40, 60))

@@ -61,14 +61,13 @@ def reads(chain: Chain, monkeypatch: pytest.MonkeyPatch) -> dict[str, int]:
     return counts
 
 
-@pytest.mark.parametrize("wrong", [0, 40])
-@pytest.mark.parametrize("picture", [None, {"bytes": PNG, "path": "x.png"}])
+@pytest.mark.parametrize(("wrong", "picture"), [(0, None), (40, {"bytes": PNG, "path": "x.png"})])
 def test_a_pull_request_is_decided_and_guarded_without_its_rows(
     chain: Chain, reads: dict[str, int], wrong: int, picture: Any
 ) -> None:
     chain.begin(lambda project: in_parquet(project, picture=picture))
     ended = chain.pull(lambda _: None, wrong=wrong)
-    assert (ended.run, ended.job, ended.rules) == ((0, 0, {}) if not wrong else (1, 1, {}))
+    assert (ended.run, ended.job, ended.rules) == (bool(wrong), bool(wrong), {})
     assert reads["evaluate"] > 0
     assert reads["publish"] == 0
 
@@ -128,7 +127,7 @@ def test_every_way_to_rows_is_closed(tmp_path: Path) -> None:
     assert len(read_rows(tmp_path / "x.parquet")) == 2
 
 
-@pytest.mark.parametrize("place", ["x.png", "./x.png", "/absolute", {"bytes": None, "path": "x.png"}])
+@pytest.mark.parametrize("place", ["x.png", "/absolute", {"bytes": None, "path": "x.png"}])
 def test_rows_of_parquet_name_no_picture_file_whose_change_the_guard_could_not_see(tmp_path: Path, place: Any) -> None:
     (tmp_path / "x.png").write_bytes(PNG)
     picture = str(tmp_path / "x.png") if place == "/absolute" else place

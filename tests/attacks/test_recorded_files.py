@@ -13,21 +13,23 @@ from tests.runner import FakeDocker, Runner, commit, git, posix_tools
 pytestmark = posix_tools
 
 
-def runner_of(folder: Path, config: str = "accuracy.toml", text: str = "") -> Runner:
-    """A runner with a workspace of one commit, and a docker that writes what it is told."""
-    runner = Runner(folder)
-    place = runner.workspace / config
-    place.parent.mkdir(parents=True, exist_ok=True)
-    place.write_text(text)
-    for name in ("pyproject.toml", "pkg/pyproject.toml", "tasks/sums/task.toml"):
-        file = runner.workspace / name
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text("head\n")
-    commit(runner.workspace)
+def recording(runner: Runner, config: str = "accuracy.toml") -> Runner:
+    """The runner, prepared to record, with a docker that writes what it is told."""
     runner.variables |= {"ACCGATE_COMMAND": "record", "ACCGATE_CONFIG": config, "GITHUB_EVENT_NAME": "push"}
     FakeDocker(runner)
     assert runner.prepare().code == 0
     return runner
+
+
+def runner_of(folder: Path, config: str = "accuracy.toml", text: str = "") -> Runner:
+    """A runner with a workspace of one commit, prepared to record."""
+    runner = Runner(folder)
+    for name, content in {"pyproject.toml": "head\n", "pkg/pyproject.toml": "head\n", config: text}.items():
+        file = runner.workspace / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(content)
+    commit(runner.workspace)
+    return recording(runner, config)
 
 
 def files_of(folder: Path) -> dict[str, str]:
@@ -48,14 +50,12 @@ def written(runner: Runner, *names: str) -> tuple[set[str], str]:
 
 
 HOSTILE = (
-    ".git/refs/heads/x.toml", ".git/x/y.toml", ".git/hooks/a/pre-commit.toml", ".GIT/refs/z.toml", ".Git/a/b.toml",
-    "pkg/pyproject.toml", "pyproject.toml", "tasks/sums/task.toml", "a/b.toml", "a/b/c.toml", "a/b/c.scores.csv",
-    "a/b.scores.csv", "a/b.replies.jsonl.gz", ".github/workflows/x.toml", "x/references/m/t.toml",
-    "References/m/t.toml", "references.d/m/t.toml",
+    ".git/refs/heads/x.toml", ".git/hooks/a/pre-commit.toml", ".GIT/refs/z.toml", "pkg/pyproject.toml",
+    "pyproject.toml", "tasks/sums/task.toml", "a/b/c.toml", "a/b/c.scores.csv", "a/b.replies.jsonl.gz",
+    ".github/workflows/x.toml", "x/references/m/t.toml", "References/m/t.toml", "references.d/m/t.toml",
     # within the folder of references, but none of its files
-    "references/t.toml", "references/m/deep/t.toml", "references/m/t.py", "references/m/t.yml", "references/m/t",
-    "references/.git/t.toml", "references/.GIT/t.toml", "references/.github/t.toml", "references/.gitmodules/t.toml",
-    "references/m/a\n::error::.toml",
+    "references/t.toml", "references/m/deep/t.toml", "references/m/t.py", "references/m/t", "references/.git/t.toml",
+    "references/.GIT/t.toml", "references/.github/t.toml", "references/m/a\n::error::.toml",
 )  # fmt: skip
 
 
@@ -70,12 +70,10 @@ def test_only_files_of_the_references_come_back(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("config", "text", "folder"),
     [
-        ("accuracy.toml", '[gate]\nreferences = "refs" # here\n', "refs"),
         ("accuracy.toml", "[ gate ] # rules\nalpha = 0.05\n  references='refs/own'\n[tasks.a]\n", "refs/own"),
         ("accuracy.toml", 'gate.references = "refs"\n[tasks.a]\nreferences = "b"\n', "refs"),
         ("gates/accuracy.toml", "[tasks.a]\n", "gates/references"),
         ("gates/accuracy.toml", '[gate]\nreferences = "../refs"\n', "refs"),
-        ("accuracy.toml", '[gate]\nreferences = "./refs//"\r\n', "refs"),
         (".github/gate/accuracy.toml", '[gate]\nreferences = "../../refs"\n', "refs"),
     ],
 )
@@ -85,9 +83,7 @@ def test_the_folder_is_the_one_that_the_config_names(tmp_path: Path, config: str
     assert changed == {f"{folder}/m/t.toml"}
 
 
-@pytest.mark.parametrize(
-    "name", ["/etc", "../..", "..", "../workspace2", ".git", ".GIT", ".git/refs", ".", "./", ".github", "a/.Git"]
-)
+@pytest.mark.parametrize("name", ["/etc", "../workspace2", ".git/refs", "./", ".github", "a/.Git"])
 def test_a_folder_that_is_no_place_for_references_gets_nothing(tmp_path: Path, name: str) -> None:
     runner = runner_of(tmp_path, text=f'[gate]\nreferences = "{name}"\n')
     places = (f"{name}/heads/x.toml", f"{name}/x.toml", "references/m/t.toml", ".git/refs/x.toml")
@@ -101,7 +97,6 @@ def test_a_folder_that_is_no_place_for_references_gets_nothing(tmp_path: Path, n
     "spelling",
     [
         '[gate]\n"references" = "refs"\n',
-        '[gate]\nreferences = """refs"""\n',
         'gate = { references = "refs" }\n',
         '[gate]\nreferences = "r\\u0065fs"\n',
     ],
@@ -134,42 +129,37 @@ def test_nothing_is_written_or_removed_through_a_link(tmp_path: Path) -> None:
     assert [path.name for path in outside.iterdir()] == ["t.replies.jsonl.gz"]
 
 
-def test_a_link_that_the_container_made_leads_to_no_file_of_the_machine(tmp_path: Path) -> None:
-    secret = tmp_path / "secret/m"
-    secret.mkdir(parents=True)
-    (secret / "t.toml").write_text("secret")
+@pytest.mark.parametrize("linked", ["a/refs", "a"])
+def test_a_link_that_the_container_made_leads_to_no_file_of_the_machine(tmp_path: Path, linked: str) -> None:
+    secret = tmp_path / "secret" / "a/refs/m/t.toml"
+    secret.parent.mkdir(parents=True)
+    secret.write_text("secret")
     runner = runner_of(tmp_path, text='[gate]\nreferences = "a/refs"\n')
-    (runner.work / "head/a").mkdir()
-    (runner.work / "head/a/refs").symlink_to(tmp_path / "secret")  # `record` starts with a copy of the head
-    assert written(runner)[0] == set()
-    (runner.work / "head/a/refs").unlink()
-    (runner.work / "head/a").rmdir()
-    (tmp_path / "secret/refs").mkdir()
-    shutil.move(secret, tmp_path / "secret/refs/m")
-    (runner.work / "head/a").symlink_to(tmp_path / "secret")
+    place = runner.work / "head" / linked
+    place.parent.mkdir(exist_ok=True)
+    place.symlink_to(tmp_path / "secret" / linked)  # `record` starts with a copy of the head
     assert written(runner)[0] == set()
 
 
 @pytest.mark.parametrize(
-    ("place", "changes"),
-    [("references", set()), ("references/m", set()), ("references/other", {"references/m/t.toml"})],
-)
-@pytest.mark.parametrize("is_read", [True, False])
-def test_a_submodule_gets_nothing(tmp_path: Path, place: str, changes: set[str], is_read: bool) -> None:
+    ("place", "is_read", "changes"),
+    [
+        ("references", True, set()), ("references", False, set()), ("references/m", True, set()),
+        ("references/other", True, {"references/m/t.toml"}),
+    ],
+)  # fmt: skip
+def test_a_submodule_gets_nothing(tmp_path: Path, place: str, is_read: bool, changes: set[str]) -> None:
     store = tmp_path / "store"
     store.mkdir()
     commit(store)
     runner = Runner(tmp_path)
-    (runner.workspace / "accuracy.toml").write_text("")
+    (runner.workspace / "accuracy.toml").touch()
     commit(runner.workspace)
     git(runner.workspace, "submodule", "--quiet", "add", str(store), place)
     commit(runner.workspace)
     if not is_read:
         git(runner.workspace, "submodule", "--quiet", "deinit", "--force", place)
-    runner.variables |= {"ACCGATE_COMMAND": "record", "GITHUB_EVENT_NAME": "push"}
-    FakeDocker(runner)
-    assert runner.prepare().code == 0
-    changed, said = written(runner, "references/m/t.toml")
+    changed, said = written(recording(runner), "references/m/t.toml")
     assert changed == changes
     assert ("another repository" in said) != bool(changes)
 
@@ -177,15 +167,10 @@ def test_a_submodule_gets_nothing(tmp_path: Path, place: str, changes: set[str],
 def test_a_repository_that_is_checked_out_in_a_folder_is_not_another_one(tmp_path: Path) -> None:
     """As actions/checkout does with `path: repo`; the config is then repo/accuracy.toml."""
     runner = Runner(tmp_path)
-    repository = runner.workspace / "repo"
-    repository.mkdir()
-    (repository / "accuracy.toml").write_text("")
-    commit(repository)
-    runner.variables |= {
-        "ACCGATE_COMMAND": "record", "GITHUB_EVENT_NAME": "push", "ACCGATE_CONFIG": "repo/accuracy.toml"
-    }  # fmt: skip
-    FakeDocker(runner)
-    assert runner.prepare().code == 0
+    (runner.workspace / "repo").mkdir()
+    (runner.workspace / "repo/accuracy.toml").touch()
+    commit(runner.workspace / "repo")
+    recording(runner, "repo/accuracy.toml")
     assert written(runner, "repo/references/m/t.toml", "references/m/t.toml")[0] == {"repo/references/m/t.toml"}
 
 

@@ -1,5 +1,6 @@
 """What a rule uses is the rule: code that a metric imports, files that it names, pictures, a reference's replies."""
 
+import base64
 import gzip
 import importlib.util
 import json
@@ -15,8 +16,8 @@ from accgate.cli.main import main
 from accgate.config.config import load_config
 from accgate.guard.base import within_tree
 from tests.attacks.chain import Chain, link
-from tests.attacks.test_rule_files import PIXEL, set_task
-from tests.gates import Project, questions, right_but, write_task
+from tests.attacks.test_rule_files import PIXEL, add, ids_at, set_task
+from tests.gates import Project, questions, right_but, said, write_lines, write_task
 from tests.runner import commit
 
 METRIC = "tasks.sums: metric"
@@ -34,8 +35,11 @@ def write(project: Project, files: dict[str, str]) -> None:
         path.write_text(text)
 
 
+IMPORTING = {"code/mine.py": BESIDE + "from helper import right\n" + SCORE, "code/helper.py": EQUAL}
+
+
 def with_metric(
-    files: dict[str, str], *, metric: str = "code/mine.py:score", declared: tuple[str, ...] = ()
+    files: dict[str, str] = IMPORTING, *, metric: str = "code/mine.py:score", declared: tuple[str, ...] = ()
 ) -> Callable[[Project], None]:
     """A change that gives the project's task a metric of these files."""
 
@@ -46,71 +50,17 @@ def with_metric(
     return change
 
 
-# How a metric's code can come to a helper, each with the files and the one that an attacker replaces.
-WAYS: dict[str, tuple[dict[str, str], str]] = {
-    "a module beside it": ({"code/mine.py": BESIDE + "from helper import right\n" + SCORE}, "code/helper.py"),
-    "an import within the function": (
-        {"code/mine.py": BESIDE + LAZY},
-        "code/helper.py",
-    ),
-    "a package": (
-        {"code/mine.py": BESIDE + "from tools.deep import right\n" + SCORE, "code/tools/__init__.py": ""},
-        "code/tools/deep.py",
-    ),
-    "a package's own face": (
-        {"code/mine.py": BESIDE + "from tools import right\n" + SCORE}, "code/tools/__init__.py",
-    ),
-    "a relative import two steps away": (
-        {
-            "code/mine.py": BESIDE + "from tools.first import right\n" + SCORE,
-            "code/tools/__init__.py": "",
-            "code/tools/first.py": "from .second import right\n",
-        },
-        "code/tools/second.py",
-    ),
-    "a name given as text": (
-        {"code/mine.py": BESIDE + "import importlib\nright = importlib.import_module('helper').right\n" + SCORE},
-        "code/helper.py",
-    ),
-    "text that is run": (
-        {"code/mine.py": "import pathlib\nexec((pathlib.Path(__file__).parent / 'helper.txt').read_text())\n" + SCORE},
-        "code/helper.txt",
-    ),
-    "a folder named as text": (
-        {
-            "code/mine.py": "import sys, pathlib\nsys.path.insert(0, str(pathlib.Path(__file__).parent / 'lib'))\n"
-            "from helper import right\n" + SCORE,
-        },
-        "code/lib/helper.py",
-    ),
-    "a folder above": (
-        {
-            "code/mine.py": "import sys, pathlib\nsys.path.insert(0, str(pathlib.Path(__file__).parent / '../lib'))\n"
-            "from helper import right\n" + SCORE,
-        },
-        "lib/helper.py",
-    ),
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("way", WAYS)
-def test_a_helper_of_a_metric_is_a_rule_however_it_is_imported(chain: Chain, way: str) -> None:
-    files, helper = WAYS[way]
-    declared = ("lib",) if helper.startswith("lib/") else ()
-    chain.begin(with_metric({**files, helper: EQUAL}, declared=declared))
-    ended = chain.pull(lambda head: write(head, {helper: ALWAYS}))
-    assert ended.rules.get(METRIC) == "loosening"
-    assert not ended.is_green
-    assert chain.pull(lambda head: write(head, {"other.py": ALWAYS})).is_green  # it can use nothing of that folder
-
-
-def test_the_folder_of_a_metric_counts_whole(chain: Chain) -> None:
-    """Whatever way the code comes to a file of it."""
-    chain.begin(with_metric({"code/mine.py": EQUAL + SCORE, "code/deep/words": "yes"}))
-    for change in ({"code/deep/words": "no"}, {"code/helper.py": ALWAYS}, {"code/deep/more/words": ""}):
-        assert chain.pull(lambda head, change=change: write(head, change)).rules == {METRIC: "loosening"}, change
-    for change in ({"code/__pycache__/mine.cpython-311.pyc": "x"}, {"code/.DS_Store": "x"}, {"lib/mine.py": "x"}):
-        assert chain.pull(lambda head, change=change: write(head, change)).is_green, change  # nor can it open these
+def test_the_folder_of_a_metric_counts_whole_and_what_is_declared(chain: Chain) -> None:
+    """By whatever way the code comes to a file of it."""
+    more = {"code/deep/words": "yes", "lib/words": "yes"}
+    chain.begin(with_metric({**IMPORTING, **more}, declared=("lib",)))
+    for change in (
+        {"code/deep/words": "no"}, {"code/helper.py": ALWAYS}, {"code/deep/more/words": ""}, {"lib/words": "no"},
+    ):  # fmt: skip
+        ended = chain.pull(lambda head, change=change: write(head, change))
+        assert (ended.rules, ended.is_green) == ({METRIC: "loosening"}, False), change
+    ignored = {"code/__pycache__/mine.cpython-311.pyc": "x", "code/.DS_Store": "x", "other/mine.py": ALWAYS}
+    assert chain.pull(lambda head: write(head, ignored)).is_green  # nor can it open these
 
 
 def test_a_metric_beside_its_definition_is_its_file_and_what_is_declared(chain: Chain) -> None:
@@ -141,9 +91,9 @@ def test_a_link_in_the_folder_of_a_metric_counts_by_what_it_leads_to(chain: Chai
         link(project.folder / "code/data", "../data")
 
     chain.begin(change)
-    assert chain.pull(lambda head: write(head, {"data/words": "no"})).rules == {METRIC: "loosening"}
-    assert chain.pull(lambda head: write(head, {"data/more": "no"})).rules == {METRIC: "loosening"}
-    for target in ("../../base/data/words", "/etc/hostname", "../..", "/"):
+    for name in ("data/words", "data/more"):
+        assert chain.pull(lambda head, name=name: write(head, {name: "no"})).rules == {METRIC: "loosening"}
+    for target in ("../../base/data/words", "/"):
         ended = chain.pull(lambda head, target=target: link(head.folder / "code/words", target))
         assert (ended.run, ended.is_green) == (2, False), target
 
@@ -157,78 +107,54 @@ def compiled(text: str, target: Path) -> None:
     source.unlink()
 
 
-def scored(project: Project, tmp_path: Path) -> float:
-    """The mean of a model that says 8 to everything, by the project's metric."""
-    from tests.attacks.test_rule_files import ids_at
-
-    ids = ids_at(project.folder / "sums.toml")
-    rows = [json.dumps({"id": id_, "reply": "no number"}) + "\n" for id_ in ids]
-    project.scores.write_text("".join(rows))
+def reply(project: Project, text: str = "no number") -> None:
+    """The model says this to everything, and is compared with a target."""
+    write_lines(project.scores, [{"id": id_, "reply": text} for id_ in ids_at(project.folder / "sums.toml")])
     set_task(project, target=50.0)
-    out = tmp_path / "scored"
-    shutil.rmtree(out, ignore_errors=True)
-    main(["run", str(project.config), "--tree", str(project.folder), "--out", str(out), "--quiet"])
-    (check,) = json.loads((out / "accgate.json").read_text())["checks"]
-    return check["candidate"]["mean"]
 
 
-def test_compiled_code_beside_a_metric_or_its_helper_never_scores(chain: Chain, tmp_path: Path) -> None:
-    files = {"code/mine.py": BESIDE + "from helper import right\n" + SCORE, "code/helper.py": EQUAL}
-    chain.begin(with_metric(files))
+def test_compiled_code_beside_a_metric_or_its_helper_never_scores(chain: Chain) -> None:
+    chain.begin(with_metric())
     project = chain.checkout("main")
     for name, text in (("mine", ALWAYS + SCORE), ("helper", ALWAYS)):
-        cached = Path(importlib.util.cache_from_source(str(project.folder / f"code/{name}.py")))
-        compiled(text, cached)
-    assert scored(project, tmp_path) == 0.0
+        compiled(text, Path(importlib.util.cache_from_source(str(project.folder / f"code/{name}.py"))))
+    reply(project)
+    project.run(args=["--tree", str(project.folder)])
+    assert project.check["candidate"]["mean"] == 0.0
 
 
 def test_compiled_code_that_comes_before_or_instead_of_a_helper_is_a_rule(chain: Chain) -> None:
-    files = {
-        "code/mine.py": BESIDE
-        + "try:\n    from helper import right\nexcept ImportError:\n    from other import right\n"
-        + SCORE
-    }
-    chain.begin(with_metric({**files, "code/other.py": EQUAL}))
+    either = "try:\n    from helper import right\nexcept ImportError:\n    from other import right\n"
+    chain.begin(with_metric({"code/mine.py": BESIDE + either + SCORE, "code/other.py": EQUAL}))
     ended = chain.pull(lambda head: compiled(ALWAYS, head.folder / "code/helper.pyc"))
     assert ended.rules == {METRIC: "loosening"}
     native = "code/other.cpython-311-x86_64-linux-gnu.so"  # Python takes it before other.py
     assert chain.pull(lambda head: write(head, {native: "elf"})).rules == {METRIC: "loosening"}
 
 
-HIDDEN = {
-    "a computed name": "(pathlib.Path(__file__).parents[1] / 'data' / ''.join(['wor', 'ds'])).read_text()",
-    "a file of the repository": "(pathlib.Path(__file__).parents[1] / ('m' + '.jsonl')).read_text()",
-    "a computed import": "sys.path.insert(0, 'data')\n    importlib.import_module('hel' + 'per').right('', '')",
-    "a low level open": "os.read(os.open(os.path.join('data', 'w' + 'ords'), os.O_RDONLY), 9)",
-    "a database": "sqlite3.connect('data/words.db').execute('create table if not exists a (b int)')",
-}
+COMPUTED = "(pathlib.Path(__file__).parents[1] / 'data' / ''.join(['wor', 'ds'])).read_text()\n"
+DATABASE = "    sqlite3.connect('data/words.db').execute('create table if not exists a (b int)')\n"
 
 
-@pytest.mark.parametrize("how", HIDDEN)
-@pytest.mark.parametrize("when", ["as it is loaded", "as it scores"])
+@pytest.mark.parametrize(
+    "code",
+    [f"{COMPUTED}{EQUAL}{SCORE}", EQUAL + SCORE.replace("\n", f"\n{DATABASE}", 1)],
+    ids=["as it is loaded", "as it scores"],
+)
 def test_a_metric_opens_no_file_of_the_repository_that_is_no_part_of_it(
-    chain: Chain, how: str, when: str, capsys: pytest.CaptureFixture[str], tmp_path: Path
+    chain: Chain, capsys: pytest.CaptureFixture[str], code: str
 ) -> None:
-    """What cannot be seen in its text must not be read, or another pull request could change it unseen."""
-    code = BESIDE + "import importlib, os, sqlite3\n"
-    read = f"if True:\n    {HIDDEN[how]}"
-    lines = read.replace("\n", "\n    ")
-    code += (
-        f"{read}\n{EQUAL}{SCORE}" if when == "as it is loaded" else EQUAL + SCORE.replace("\n", f"\n    {lines}\n", 1)
-    )
-    files = {"code/mine.py": code, "data/words": "yes", "data/words.db": "", "data/helper.py": EQUAL}
-    ids = chain.project.ids()
+    """Another pull request could change it unseen. Other ways to open one are in tests/sandbox/test_declared.py."""
+    files = {"code/mine.py": f"{BESIDE}import sqlite3\n{code}", "data/words": "yes", "data/words.db": ""}
     with_metric(files)(chain.project)
-    set_task(chain.project, target=50.0)
+    reply(chain.project)
     commit(chain.repository)
     project = chain.checkout("main")
-    project.scores.write_text("".join(json.dumps({"id": id_, "reply": "1"}) + "\n" for id_ in ids))
-    arguments = ["run", str(project.config), "--out", str(tmp_path / "out"), "--quiet"]
     capsys.readouterr()
-    assert main([*arguments, "--tree", str(project.folder)]) == 2
-    said = " ".join(capsys.readouterr().err.split())
-    assert "the metric code/mine.py:score opens this file, which is not part of it; add files = [" in said
-    assert f"to {project.folder / 'sums.toml'}" in said
+    assert project.run(args=["--tree", str(project.folder)]) == 2
+    text = said(capsys)
+    assert "the metric code/mine.py:score opens this file, which is not part of it; add files = [" in text
+    assert f"to {project.folder / 'sums.toml'}" in text
 
 
 def test_a_module_metric_is_never_loaded_from_a_checkout(
@@ -242,40 +168,31 @@ def test_a_module_metric_is_never_loaded_from_a_checkout(
         set_task(side, target=50.0)
     monkeypatch.syspath_prepend(str(head.folder))
     assert main(["run", str(head.config), "--base", str(base.config), "--out", "o", "--quiet"]) == 2
-    assert "of the repository it can import only its own files" in " ".join(capsys.readouterr().err.split())
+    assert "of the repository it can import only its own files" in said(capsys)
 
 
-def test_the_heads_helper_of_the_same_name_never_scores_for_the_base(chain: Chain, tmp_path: Path) -> None:
+def test_the_heads_helper_of_the_same_name_never_scores_for_the_base(chain: Chain) -> None:
     """Both metrics live in one process, and Python keeps one module a name."""
-    lazy = BESIDE + LAZY
-    chain.begin(with_metric({"code/mine.py": lazy, "code/helper.py": EQUAL}))
+    chain.begin(with_metric({"code/mine.py": BESIDE + LAZY, "code/helper.py": EQUAL}))
     base, head = chain.checkout("base"), chain.checkout("head")
-    write(head, {"code/mine.py": BESIDE + "import helper\n" + lazy, "code/helper.py": ALWAYS})
-    from tests.attacks.test_rule_files import ids_at
-
-    rows = "".join(json.dumps({"id": i, "reply": "x"}) + "\n" for i in ids_at(head.folder / "sums.toml"))
-    head.scores.write_text(rows)
+    write(head, {"code/mine.py": BESIDE + "import helper\n" + BESIDE + LAZY, "code/helper.py": ALWAYS})
     for side in (base, head):
-        set_task(side, target=50.0)
-    out = tmp_path / "out"
-    assert main(["run", str(head.config), "--base", str(base.config), "--out", str(out), "--quiet"]) == 1
-    (check,) = json.loads((out / "accgate.json").read_text())["checks"]
-    assert check["candidate"]["mean"] == 0.0
+        reply(side)
+    assert head.run(args=["--base", str(base.config)]) == 1
+    assert head.check["candidate"]["mean"] == 0.0
 
 
 def test_a_reference_knows_the_code_that_its_metric_imports(chain: Chain, capsys: pytest.CaptureFixture[str]) -> None:
-    files = {"code/mine.py": BESIDE + "from helper import right\n" + SCORE, "code/helper.py": EQUAL}
-    chain.begin(with_metric(files))
+    chain.begin(with_metric())
     assert chain.main() == 0
     chain.pull(lambda head: write(head, {"code/helper.py": ALWAYS}))
     chain.merge()
     assert chain.main() == 2
-    assert "the files beside the metric's code changed since the reference was recorded" in capsys.readouterr().err
+    assert "the files beside the metric's code changed" in capsys.readouterr().err
 
 
 def test_a_reference_of_an_earlier_version_stays_usable(chain: Chain) -> None:
-    files = {"code/mine.py": BESIDE + "from helper import right\n" + SCORE, "code/helper.py": EQUAL}
-    chain.begin(with_metric(files))
+    chain.begin(with_metric())
     path = chain.project.store / "m/sums.toml"
     lines = path.read_text().splitlines(keepends=True)
     path.write_text("".join(line for line in lines if not line.startswith("files = ")))
@@ -308,29 +225,24 @@ def test_a_picture_that_a_row_names_is_a_rule(chain: Chain) -> None:
 
 
 def test_pictures_are_rules_where_the_rows_come_from_a_file_that_accuracy_toml_names(chain: Chain) -> None:
+    def ids(_: str = "sums") -> list[str]:
+        folder = chain.project.folder
+        return ids_at(folder / "sums.toml", dataset=folder / "rows/sums.jsonl")
+
     def change(project: Project) -> None:
         with_pictures(project)
         (project.folder / "rows").mkdir()
         shutil.move(project.folder / "shown", project.folder / "rows/shown")
         shutil.copy(project.folder / "sums.jsonl", project.folder / "rows/sums.jsonl")
         set_task(project, dataset="rows/sums.jsonl")
-        project.ids = lambda _="sums": ids_of(project)  # type: ignore[method-assign]
+        project.ids = ids  # type: ignore[method-assign]
 
     chain.begin(change)
     ended = chain.pull(lambda head: (head.folder / "rows/shown/1.png").write_bytes(PIXEL + b"another"))
     assert ended.rules["tasks.sums: pictures"] == "loosening"
 
 
-def ids_of(project: Project) -> list[str]:
-    from tests.loading import load_task
-
-    task = load_task("sums", file=project.folder / "sums.toml", dataset=project.folder / "rows/sums.jsonl")
-    return [sample.id for sample in task.samples]
-
-
 def test_a_file_named_like_an_encoded_picture_does_not_take_its_place_unseen(chain: Chain) -> None:
-    import base64
-
     text = base64.b64encode(PIXEL).decode().replace("/", "A")
     assert "/" not in text
 
@@ -345,42 +257,16 @@ def test_a_file_named_like_an_encoded_picture_does_not_take_its_place_unseen(cha
 # --- other files that decide ---
 
 
-def test_the_weights_of_a_judge_in_the_repository_are_a_rule(chain: Chain) -> None:
+def test_a_judges_weights_in_the_repository_and_the_comments_template_are_rules(chain: Chain) -> None:
     def change(project: Project) -> None:
-        (project.folder / "judge.gguf").write_bytes(b"weights")
-        text = '[judges.strict]\nengine = "llamacpp"\nmodel = "judge.gguf"\n'
-        project.config.write_text(project.config.read_text() + text)
+        write(project, {"judge.gguf": "weights", "comment.j2": '{% extends "comment.md.j2" %}'})
+        add(project, '[judges.strict]\nengine = "llamacpp"\nmodel = "judge.gguf"\n')
+        add(project, '[report]\ntemplate = "comment.j2"\n')
 
     chain.begin(change)
-    ended = chain.pull(lambda head: (head.folder / "judge.gguf").write_bytes(b"others"))
-    assert ended.rules == {"judges.strict": "loosening"}
-
-
-@pytest.mark.parametrize("changed", ["judge.jinja", "judge/server.py", "judge/marks.py", "adapter/weights.bin"])
-def test_what_the_command_of_a_judge_names_is_a_rule(chain: Chain, changed: str) -> None:
-    words = ["python", "-m", "judge.server", "--chat-template=judge.jinja", "--lora-modules", "mild=adapter"]
-
-    def change(project: Project) -> None:
-        for name in ("judge.jinja", "judge/server.py", "judge/marks.py", "adapter/weights.bin", "other.py"):
-            (project.folder / name).parent.mkdir(exist_ok=True)
-            (project.folder / name).write_text("from judge.marks import low\n" if name == "judge/server.py" else "")
-        options = f'engine = "openai"\nmodel = "strict"\noptions.serve = {json.dumps(words)}\n'
-        project.config.write_text(f"{project.config.read_text()}[judges.strict]\n{options}")
-
-    chain.begin(change)
-    ended = chain.pull(lambda head: (head.folder / changed).write_text("low = 5"))
-    assert ended.rules == {"judges.strict": "loosening"}
-    assert chain.pull(lambda head: (head.folder / "other.py").write_text("low = 5")).rules == {}
-
-
-def test_the_comments_template_is_a_rule_by_its_content(chain: Chain) -> None:
-    def change(project: Project) -> None:
-        (project.folder / "comment.j2").write_text('{% extends "comment.md.j2" %}')
-        project.config.write_text(project.config.read_text() + '[report]\ntemplate = "comment.j2"\n')
-
-    chain.begin(change)
-    ended = chain.pull(lambda head: (head.folder / "comment.j2").write_text("All is well."))
-    assert ended.rules == {"report.template": "loosening"}
+    for name, rule in (("judge.gguf", "judges.strict"), ("comment.j2", "report.template")):
+        ended = chain.pull(lambda head, name=name: write(head, {name: "All is well."}))
+        assert ended.rules == {rule: "loosening"}
 
 
 # --- replies of a reference: shown, and never deciding ---
@@ -397,8 +283,6 @@ def packed(rows: list[object]) -> bytes:
 DAMAGED = {
     "no gzip": b"anything",
     "cut off": gzip.compress(b'{"id": "a", "repeat": 0, "reply": "x"}\n')[:-6],
-    "no rows": packed([1, [2], "three"]),
-    "rows without a reply's parts": packed([{"other": 1}]),
     "rows of other types": packed([{"id": ["a"], "repeat": "first", "reply": {"a": 1}}]),
     "nested without end": gzip.compress(b"[" * 100_000),
     "a bomb of one line": gzip.compress(bytes(70_000_000), 1),
@@ -407,21 +291,16 @@ DAMAGED = {
 
 
 @pytest.mark.parametrize("how", DAMAGED)
-def test_replies_of_a_reference_that_are_damaged_stop_nothing_and_the_report_says_so(
-    chain: Chain, how: str, tmp_path: Path
-) -> None:
+def test_replies_of_a_reference_that_are_damaged_stop_nothing_and_the_report_says_so(chain: Chain, how: str) -> None:
     chain.begin()
     replies_of(chain.project).write_bytes(DAMAGED[how])
     commit(chain.repository)
     assert chain.main() == 0
     project = chain.checkout("main")
-    project.answer(right_but(20, 60))
-    out = tmp_path / "fell"
-    assert main(["run", str(project.config), "--out", str(out), "--quiet"]) == 1
-    (check,) = json.loads((out / "accgate.json").read_text())["checks"]
-    notes = [reason for reason in check["reasons"] if "earlier replies are not shown" in reason]
-    assert len(notes) == (0 if how == "nothing" else 1)
-    assert check["verdict"] == "regression"
+    assert project.run(right_but(20, 60)) == 1
+    notes = [reason for reason in project.check["reasons"] if "earlier replies are not shown" in reason]
+    assert len(notes) == (how != "nothing")
+    assert project.check["verdict"] == "regression"
 
 
 def test_replies_that_a_report_shows_are_not_replaced_unseen(chain: Chain) -> None:
@@ -432,14 +311,3 @@ def test_replies_that_a_report_shows_are_not_replaced_unseen(chain: Chain) -> No
     assert ended.rules == {rule: "loosening"}
     assert not ended.is_green
     assert chain.pull(lambda head: replies_of(head).unlink()).rules == {rule: "loosening"}
-
-
-def test_scores_of_a_reference_are_never_replaced_unseen(chain: Chain) -> None:
-    chain.begin()
-
-    def lower(head: Project) -> None:
-        path = head.store / "m/sums.scores.csv"
-        path.write_text(path.read_text().replace(",100\n", ",0\n", 5))
-
-    ended = chain.pull(lower)
-    assert (ended.run, ended.is_green) == (2, False)

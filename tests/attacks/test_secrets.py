@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import json
 import shutil
 import threading
@@ -18,6 +17,7 @@ from accgate.cli.main import main
 from accgate.config.config import load_config
 from accgate.errors import BadInput
 from accgate.guard.secrets import refuse_secrets
+from tests.cases import each
 from tests.gates import Project, said, table
 from tests.runner import ROOT, load_yaml
 from tests.trees import Trees, effects, trees
@@ -40,7 +40,6 @@ def on_ray(inner: dict[str, Any] | None = None, **options: Any) -> dict[str, Any
 
 
 REFUSED = {
-    "another host": (asking("https://evil.example/v1"), "MY_KEY to evil.example,"),
     "another host behind the allowed one's name": (asking("https://api.example.com.evil.example/v1"), "evil.example"),
     "a host whose name ends as the allowed one's": (asking("https://notapi.example.com/v1"), "to notapi.example.com"),
     "a user name that reads as the host": (asking("https://api.example.com@evil.example/v1"), "@evil.example"),
@@ -56,10 +55,6 @@ REFUSED = {
         asking("https://evil.example:{port}/v1", "OURS", serve=["sh", "{port}"]),
         "evil.example",
     ),
-    "a command, and a user name that reads as its server": (
-        asking("http://127.0.0.1:{port}@evil.example/v1", "OURS", serve=["sh", "{port}"]),
-        "evil.example",
-    ),
     "a name that begins as this machine's address": (asking("http://127.example/v1"), "to http://127.example,"),
     "another variable": (asking(API, "HF_TOKEN"), "HF_TOKEN to api.example.com,"),
     "an allowed variable at another's host": (
@@ -67,7 +62,6 @@ REFUSED = {
         "OTHER to api.example.com",
     ),
     "an allowed variable in other letters": (asking("https://other.example.com/v1", "other"), "other to other"),
-    "an allowed host without its port": (asking("http://gpu-1/v1", "OTHER"), "to http://gpu-1,"),
     "replicas on a cluster": (on_ray(MINE), "MY_KEY to ray,"),
     "replicas on a cluster elsewhere": (
         on_ray(asking(None, "OURS", serve=["x"]), address="ray://evil.example:1"),
@@ -75,7 +69,6 @@ REFUSED = {
     ),
     "replicas with a server elsewhere": (on_ray(asking("https://evil.example/v1", "OURS")), "OURS to evil.example"),
     "variables of the replicas": (on_ray(env=["OURS", "HF_TOKEN"]), "HF_TOKEN to ray,"),
-    "variables for a cluster elsewhere": (on_ray(env=["OURS"], address="evil.example:6379"), "to evil.example:6379"),
 }
 ALLOWED = {
     "what the base does": MINE,
@@ -100,14 +93,17 @@ def pair(tmp_path_factory: pytest.TempPathFactory) -> Trees:
     return made
 
 
+def run_of(pair: Trees) -> list[str]:
+    return ["run", str(pair.head.config), "--base", str(pair.base.config), "--out", str(pair.head.out)]
+
+
 def judged(pair: Trees, model: dict[str, Any]) -> int:
     pair.head.models = {"m": model}
     pair.head.write()
-    base = str(pair.base.config)
-    return main(["run", str(pair.head.config), "--base", base, "--out", str(pair.head.out), "--quiet"])
+    return main([*run_of(pair), "--quiet"])
 
 
-@pytest.mark.parametrize("what", REFUSED)
+@each("what", REFUSED)
 def test_a_variable_goes_nowhere_that_the_base_does_not_name(
     pair: Trees, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, what: str
 ) -> None:
@@ -122,38 +118,38 @@ def test_a_variable_goes_nowhere_that_the_base_does_not_name(
     assert f"{pair.head.config}:" in text
 
 
-def test_what_the_base_does_or_names_is_allowed(pair: Trees) -> None:
-    base = load_config(pair.base.config)
-    for what, model in ALLOWED.items():
-        pair.head.models = {"m": model}
-        pair.head.write()
-        head = load_config(pair.head.config)
-        refuse_secrets(head, base), what
-
-
-class Listener(BaseHTTPRequestHandler):
-    """Notes the header of each request."""
-
-    heard: list[str]
-
-    def do_GET(self) -> None:
-        self.heard.append(self.headers.get("authorization", ""))
-        self.send_error(404)
-
-    def log_message(self, *_: Any) -> None:
-        """Say nothing."""
+@each("what", ALLOWED)
+def test_what_the_base_does_or_names_is_allowed(pair: Trees, what: str) -> None:
+    pair.head.models = {"m": ALLOWED[what]}
+    pair.head.write()
+    refuse_secrets(load_config(pair.head.config), load_config(pair.base.config))
 
 
 @pytest.fixture
 def listener() -> Iterator[tuple[str, list[str]]]:
-    class Own(Listener):
-        heard: list[str] = []  # noqa: RUF012
+    """The address of a server, and the authorizations of the requests to it."""
+    heard: list[str] = []
 
-    server = HTTPServer(("127.0.0.1", 0), Own)
+    class Listener(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            heard.append(self.headers.get("authorization", ""))
+            self.send_error(404)
+
+        def log_message(self, *_: Any) -> None:
+            """Say nothing."""
+
+    server = HTTPServer(("127.0.0.1", 0), Listener)
     threading.Thread(target=server.serve_forever, daemon=True).start()
-    yield f"http://127.0.0.1:{server.server_port}/v1", Own.heard
+    yield f"http://127.0.0.1:{server.server_port}/v1", heard
     server.shutdown()
     server.server_close()
+
+
+def with_secrets(project: Project, secrets: dict[str, list[str]]) -> None:
+    """Write the project's rules with these secrets. What the module's other tests write stays as it is."""
+    known, project.gate = project.gate, {**project.gate, "secrets": secrets}
+    project.write()
+    project.gate = known
 
 
 def test_no_request_is_made_before_the_refusal_and_the_key_is_sent_once_the_base_allows_it(
@@ -164,21 +160,16 @@ def test_no_request_is_made_before_the_refusal_and_the_key_is_sent_once_the_base
     model = asking(url, "HF_TOKEN", max_retries=0)
     assert judged(pair, model) == 2
     assert heard == []
-    allowed = pair.base.gate
-    pair.base.gate = {**allowed, "secrets": {"HF_TOKEN": [url.removeprefix("http://").removesuffix("/v1")]}}
-    pair.base.write()
+    with_secrets(pair.base, {"HF_TOKEN": [url.removeprefix("http://").removesuffix("/v1")]})
     assert judged(pair, model) == 3  # nothing answers there
-    pair.base.gate = allowed
     pair.base.write()
     assert "Bearer canary" in heard
 
 
 def test_what_the_head_itself_names_does_not_count(pair: Trees, capsys: pytest.CaptureFixture[str]) -> None:
-    pair.head.gate = {**pair.base.gate, "secrets": {**SECRETS, "HF_TOKEN": ["evil.example"]}}
-    try:
-        assert judged(pair, asking("https://evil.example/v1", "HF_TOKEN")) == 2
-    finally:
-        pair.head.gate = pair.base.gate
+    pair.head.models = {"m": asking("https://evil.example/v1", "HF_TOKEN")}
+    with_secrets(pair.head, {**SECRETS, "HF_TOKEN": ["evil.example"]})
+    assert main([*run_of(pair), "--quiet"]) == 2
     assert "HF_TOKEN to evil.example" in said(capsys)
 
 
@@ -188,14 +179,13 @@ def test_a_new_model_a_shard_of_it_and_a_judge_of_the_heads_are_refused_alike(
     evil = asking("https://evil.example/v1")
     pair.head.models = {"m": MINE, "new": evil}
     pair.head.write()
-    arguments = ["run", str(pair.head.config), "--base", str(pair.base.config), "--out", str(pair.head.out)]
-    assert main([*arguments, "--shard", "1/2"]) == 2
+    assert main([*run_of(pair), "--shard", "1/2"]) == 2
     assert "models.new.options.api_key_env" in said(capsys)
     pair.head.models = {"m": MINE}
     pair.head.write()
-    judge = table("judges.j", evil)
-    pair.head.config.write_text(pair.head.config.read_text() + judge)
-    assert main(arguments) == 2
+    with pair.head.config.open("a") as file:
+        file.write(table("judges.j", evil))
+    assert main(run_of(pair)) == 2
     assert "judges.j.options.api_key_env" in said(capsys)
 
 
@@ -215,28 +205,29 @@ def test_a_base_without_rules_allows_nothing_and_without_a_base_nothing_is_refus
     assert "MY_KEY, named by options.api_key_env, is not set" in said(capsys)
 
 
-def test_naming_more_loosens_the_gate_and_naming_less_tightens_it(pair: Trees) -> None:
-    def changed(secrets: dict[str, list[str]]) -> dict[str, str]:
-        pair.head.models, pair.head.gate = {"m": MINE}, {**pair.base.gate, "secrets": secrets}
-        pair.head.write()
-        try:
-            return effects(pair.changes())
-        finally:
-            pair.head.gate = pair.base.gate
-
-    more, other, less = (copy.deepcopy(SECRETS) for _ in range(3))
-    more["HF_TOKEN"] = ["huggingface.co"]
-    other["OTHER"] = ["evil.example"]
-    less["OTHER"].pop()
-    assert changed(more) == changed(other) == {"gate.secrets": "loosening"}
-    assert changed(less) == changed({}) == {"gate.secrets": "tightening"}
-    assert changed({**SECRETS, "NEW": []}) == {}  # which allows nothing
-    assert changed(dict(reversed(list(SECRETS.items())))) == {}
+@each(
+    ("secrets", "changes"),
+    [
+        (SECRETS | {"HF_TOKEN": ["huggingface.co"]}, {"gate.secrets": "loosening"}),
+        (SECRETS | {"OTHER": [*SECRETS["OTHER"], "evil.example"]}, {"gate.secrets": "loosening"}),
+        (SECRETS | {"OTHER": ["evil.example"]}, {"gate.secrets": "loosening"}),
+        (SECRETS | {"OTHER": SECRETS["OTHER"][:-1]}, {"gate.secrets": "tightening"}),
+        ({}, {"gate.secrets": "tightening"}),
+        (SECRETS | {"NEW": []}, {}),  # which allows nothing
+        (dict(reversed(SECRETS.items())), {}),
+    ],
+)
+def test_naming_more_loosens_the_gate_and_naming_less_tightens_it(
+    pair: Trees, secrets: dict[str, list[str]], changes: dict[str, str]
+) -> None:
+    pair.head.models = {"m": MINE}
+    with_secrets(pair.head, secrets)
+    assert effects(pair.changes()) == changes
 
 
 def test_a_host_that_no_url_has_is_refused_with_its_place(tmp_path: Path) -> None:
     project = Project(tmp_path)
-    for host in ("https://api.example.com", "api.example.com/v1", "API.example.com", "*", "a b", "", "a@b"):
+    for host in ("https://api.example.com", "api.example.com/v1", "API.example.com", "*", "", "a@b"):
         project.write(secrets={"K": [host]})
         with pytest.raises(BadInput, match=r"accuracy\.toml:\d+: gate\.secrets\.K: holds .*write a host"):
             load_config(project.config)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import subprocess
 from pathlib import Path
 
 import pytest
 
-from tests.runner import GIT, FakeDocker, Runner, commit, git, posix_tools
+from tests.attacks.runner_jobs import poison
+from tests.runner import FakeDocker, Runner, commit, git, posix_tools
 
 pytestmark = posix_tools
 
@@ -130,17 +130,8 @@ def test_of_a_merge_whose_object_was_changed_in_the_workspace_the_servers_decide
     server.main("second")
     merge, evil = server.merge(), server.main("evil")
     runner = server.checked_out(merge)
-    (server.folder / "forged").write_text(f"tree {git(server.repository, 'rev-parse', f'{merge}^{{tree}}')}\n"
-        f"parent {evil}\nparent {server.head}\nauthor a <a> 1 +0000\ncommitter a <a> 1 +0000\n\nmerge\n")  # fmt: skip
     git(runner.workspace, "fetch", "--quiet", "--unshallow", "origin")
-    forged = git(runner.workspace, "hash-object", "-t", "commit", "-w", str(server.folder / "forged"))
-    objects = runner.workspace / ".git/objects"
-    for pack in (objects / "pack").iterdir():
-        pack.rename(server.folder / pack.name)
-    for pack in server.folder.glob("*.pack"):
-        with pack.open("rb") as file:
-            subprocess.run([*GIT, "-C", str(runner.workspace), "unpack-objects", "-q"], stdin=file, check=True)
-    place = objects / merge[:2] / merge[2:]
-    place.unlink()
-    place.write_bytes((objects / forged[:2] / forged[2:]).read_bytes())
+    tree, people = git(server.repository, "rev-parse", f"{merge}^{{tree}}"), "a <a> 1 +0000"
+    forged = f"tree {tree}\nparent {evil}\nparent {server.head}\nauthor {people}\ncommitter {people}\n\nmerge\n"
+    poison(runner.workspace, merge, forged.encode(), "commit")
     assert server.prepared(merge, runner=runner) == "second"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import re
 import subprocess
@@ -19,7 +18,7 @@ from tests.gates import Project, questions, right_but, said, write_lines, write_
 from tests.pull_requests import PullRequest
 from tests.runner import ROOT, FakeDocker, Runner, after, commit, posix_tools
 
-START = "import sys; sys.path[:1] = []; from accgate.cli.main import main; sys.exit(main())"  # as the entry point does
+START = ("-c", "import sys; sys.path[:1] = []; from accgate.cli.main import main; sys.exit(main())")  # the entry point
 RAN = "import pathlib; pathlib.Path({!r}).write_text('ran')\n"
 # Looks for a name here first, as `datasets` and `evaluate` do.
 LIBRARY = """
@@ -41,11 +40,17 @@ def points(answer, target):
 """
 
 
+def process(folder: Path, *words: str, path: str = str(ROOT)) -> subprocess.CompletedProcess[str]:
+    """A Python that starts in this folder, and how it ended."""
+    command, env = [sys.executable, *words], os.environ | {"PYTHONPATH": path}
+    return subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True, check=False)
+
+
 def plant(tree: Path, marker: Path) -> None:
     """Everything in a tree that somebody could take for a dataset, a metric or a module."""
     code = RAN.format(str(marker))
     files = (
-        "sitecustomize.py", "usercustomize.py", "numpy.py", "pydantic.py", "lazy_loader.py", "conftest.py", "json.py",
+        "sitecustomize.py", "numpy.py", "pydantic.py", "conftest.py", "json.py",
         "accgate/__init__.py", "datasets/__init__.py", "evaluate/__init__.py", "lm_eval/__init__.py",
         "exact_match/exact_match.py", "metrics/exact_match/exact_match.py", "allenai/ai2_arc/README.md",
     )  # fmt: skip
@@ -65,31 +70,22 @@ def of_the_hub(project: Project) -> None:
     (project.folder / "sums.jsonl").unlink()
 
 
-@pytest.fixture
-def library(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A package `datasets` that takes a folder of the working folder for a dataset, with 20 rows of its own."""
-    folder = tmp_path / "installed" / "datasets"
-    folder.mkdir(parents=True)
-    (folder / "__init__.py").write_text(LIBRARY)
-    write_lines(folder / "rows.jsonl", questions(20))
-    monkeypatch.setenv("PYTHONPATH", f"{folder.parent}:{ROOT}")
-    return folder
-
-
-def test_folders_of_the_head_named_as_dataset_metric_and_modules_are_not_used(tmp_path: Path, library: Path) -> None:
-    project = Project(tmp_path, n=20)
-    rows = project.ids()
+def test_folders_of_the_head_named_as_dataset_metric_and_modules_are_not_used(tmp_path: Path) -> None:
+    library = tmp_path / "installed/datasets"  # takes a folder of the working folder for a dataset
+    library.mkdir(parents=True)
+    (library / "__init__.py").write_text(LIBRARY)
+    write_lines(library / "rows.jsonl", questions(20))
+    tree = tmp_path / "tree"
+    tree.mkdir()
+    project = Project(tree, n=20)
+    project.answer(right_but(0, 20))
     of_the_hub(project)
-    write_lines(project.scores, [{"id": i, "score": 100.0} for i in rows])
-    plant(tmp_path, tmp_path.parent / f"{tmp_path.name}-ran")
-    command = [sys.executable, "-c", START]
+    plant(tree, tmp_path / "ran")
     for arguments in (["record", "--out", "recorded"], ["run", "--out", "out"]):
-        done = subprocess.run(
-            [*command, *arguments, "--quiet"], cwd=tmp_path, capture_output=True, text=True, check=False
-        )
+        done = process(tree, *START, *arguments, "--quiet", path=f"{library.parent}:{ROOT}")
         assert done.returncode == 0, done.stderr
-    assert json.loads((tmp_path / "out/accgate.json").read_text())["checks"][0]["n"] == 20  # of the honest rows
-    assert not (tmp_path.parent / f"{tmp_path.name}-ran").exists()
+    assert project.check["n"] == 20  # of the honest rows
+    assert not (tmp_path / "ran").exists()
 
 
 @pytest.mark.parametrize("command", ["validate", "plan", "record", "run"])
@@ -138,27 +134,17 @@ def test_paths_start_from_where_the_command_was_started_and_read_as_they_were_ty
 def test_an_empty_folder_that_no_model_can_write_is_not_changed_for_one_that_it_can(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    seen = []
     monkeypatch.setattr(os, "access", lambda path, _: str(path) != str(tmp_path / "empty"))  # root can write anywhere
+    (tmp_path / "full/allenai").mkdir(parents=True)
     for name in ("empty", "full", "writable"):
-        (tmp_path / name).mkdir()
+        (tmp_path / name).mkdir(exist_ok=True)
         monkeypatch.chdir(tmp_path / name)
-        if name == "full":
-            (tmp_path / name / "allenai").mkdir()
         with in_an_empty_folder(argparse.Namespace()):
-            seen.append(Path.cwd())
-    assert seen[0] == tmp_path / "empty"
-    assert not {tmp_path / "full", tmp_path / "writable"} & set(seen)
+            assert (Path.cwd() == tmp_path / name) is (name == "empty")
 
 
 def test_a_working_folder_that_is_gone_is_one_clear_message(tmp_path: Path) -> None:
-    gone = tmp_path / "gone"
-    gone.mkdir()
-    script = f"import os; os.rmdir({str(gone)!r}); {START}"
-    done = subprocess.run(
-        [sys.executable, "-c", script, "plan"], cwd=gone, env=os.environ | {"PYTHONPATH": str(ROOT)},
-        capture_output=True, text=True, check=False,
-    )  # fmt: skip
+    done = process(tmp_path, "-c", f"import os; os.rmdir({str(tmp_path)!r}); {START[1]}", "plan")
     assert done.returncode == 2
     assert "change into one that exists" in done.stderr
     assert "Traceback" not in done.stderr
@@ -168,10 +154,7 @@ def test_python_m_accgate_takes_no_dependency_of_the_working_folder_after_its_ow
     for name in ("rich", "pydantic", "signal", "argparse"):  # Python's own modules, too
         (tmp_path / f"{name}.py").write_text(RAN.format(str(tmp_path / "ran")))
     Project(tmp_path, n=20, sigma=50.0, target=50.0)
-    done = subprocess.run(
-        [sys.executable, "-m", "accgate", "plan"], cwd=tmp_path, env=os.environ | {"PYTHONPATH": str(ROOT)},
-        capture_output=True, text=True, check=False,
-    )  # fmt: skip
+    done = process(tmp_path, "-m", "accgate", "plan")
     assert done.returncode == 0, done.stderr
     assert not (tmp_path / "ran").exists()
 
@@ -209,16 +192,12 @@ def test_the_real_datasets_and_lm_eval_take_no_folder_of_the_head(
     assert not (tmp_path / "ran").exists()
 
 
-def pull_request(folder: Path) -> tuple[Runner, FakeDocker]:
-    runner = Runner(folder)
-    (runner.workspace / "accuracy.toml").write_text("base\n")
-    runner.variables["ACCGATE_BASE_SHA"] = commit(runner.workspace, "base")
-    return runner, FakeDocker(runner)
-
-
 @posix_tools
 def test_every_container_works_in_an_empty_folder_that_nobody_can_write(tmp_path: Path) -> None:
-    runner, docker = pull_request(tmp_path)
+    runner = Runner(tmp_path)
+    docker = FakeDocker(runner)
+    (runner.workspace / "accuracy.toml").write_text("base\n")
+    runner.variables["ACCGATE_BASE_SHA"] = commit(runner.workspace, "base")
     assert runner.prepare().code == 0
     assert runner.step("start.sh", ACCGATE_TOKEN="t", ACCGATE_CHECK_NAME="accgate").code == 0
     assert runner.evaluate().code == 0

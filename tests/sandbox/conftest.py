@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
 import pytest
 
-from accgate.sandbox.process import Confinement, Limits, Worker
-from accgate.sandbox.runner import CannotConfine, confinement
+from accgate.sandbox.process import Confinement, Limits, Outcome, Worker
+from accgate.sandbox.runner import CannotConfine, Sandbox, confinement
 
 # A machine that is there to prove the sandbox must not skip the proof.
 MUST = "ACCGATE_TEST_SANDBOX"
@@ -37,6 +38,24 @@ def worker_of() -> Iterator[Callable[[Limits, Confinement], Worker]]:
     yield start
     for worker in started:
         worker.stop()
+
+
+@pytest.fixture(scope="module")
+def worker(confined: Confinement) -> Iterator[Worker]:
+    """One for all tests of a file."""
+    worker = Worker(Limits(seconds=10.0), confined)
+    yield worker
+    worker.stop()
+
+
+def outcomes(sandbox: Sandbox, programs: Iterable[Sequence[str]]) -> list[Outcome]:
+    """How programs end in a sandbox of their own, each with its tests."""
+
+    async def run() -> list[Outcome]:
+        async with sandbox:
+            return await asyncio.gather(*(sandbox.passes(*parts) for parts in programs))
+
+    return asyncio.run(run())
 
 
 def descendants(pid: int) -> list[int]:

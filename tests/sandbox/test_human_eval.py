@@ -2,32 +2,21 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Sequence
-
 import pytest
 
 from accgate.sandbox.assertions import without_literals
-from accgate.sandbox.process import Confinement, Limits, Outcome
+from accgate.sandbox.process import Confinement, Limits
 from accgate.sandbox.runner import Sandbox
+from tests.sandbox.conftest import outcomes
 from tests.sandbox.human_eval import mutants, official, problems
 
 # Some solutions take most of a second on a quiet machine, and several times that beside others.
 UNHURRIED = Limits(seconds=60.0)
 
 
-def outcomes(programs: Sequence[tuple[str, str]], confined: Confinement, limits: Limits = UNHURRIED) -> list[Outcome]:
-
-    async def run() -> list[Outcome]:
-        async with Sandbox(limits, confinement=confined) as sandbox:
-            return await asyncio.gather(*(sandbox.passes(*parts) for parts in programs))
-
-    return asyncio.run(run())
-
-
 @pytest.mark.slow
 def test_every_canonical_solution_passes(confined: Confinement) -> None:
-    found = outcomes([problem.parts() for problem in problems()], confined)
+    found = outcomes(Sandbox(UNHURRIED, confinement=confined), [problem.parts() for problem in problems()])
     assert len(found) == 164
     assert [outcome for outcome in found if not outcome.passed] == []
 
@@ -39,14 +28,15 @@ def test_the_results_of_nearly_all_problems_stay_outside_the_programs_process() 
 
 
 def test_a_solution_and_its_tests_in_one_unit_pass_too(confined: Confinement) -> None:
-    found = outcomes([("".join(problem.parts()), "") for problem in problems()[:20]], confined)
-    assert all(outcome.passed for outcome in found)
+    programs = [("".join(problem.parts()),) for problem in problems()[:20]]
+    assert all(outcome.passed for outcome in outcomes(Sandbox(UNHURRIED, confinement=confined), programs))
 
 
 @pytest.mark.interop
 def test_mutants_have_the_verdict_of_human_evals_own_checker(confined: Confinement) -> None:
     cases = mutants(120)
-    ours = outcomes([problem.parts(answer) for problem, answer in cases], confined, Limits())  # some never end
+    # Some never end.
+    ours = outcomes(Sandbox(Limits(), confinement=confined), [problem.parts(answer) for problem, answer in cases])
     theirs = official(cases)
     different = [
         (outcome.reason, said, answer)

@@ -12,6 +12,7 @@ from accgate.errors import CannotEvaluate
 from accgate.metrics import BadOption, get
 from accgate.sandbox.process import Confinement, Limits, Outcome, Packages, packages_of
 from accgate.sandbox.runner import Sandbox
+from tests.sandbox.conftest import outcomes
 
 PASSES = [
     "import numpy as np\na = np.random.rand(200, 200)\nassert np.allclose(np.linalg.inv(a) @ a, np.eye(200))",
@@ -38,17 +39,13 @@ import pandas.testing
 """
 
 
-def outcomes(programs: list[str], names: list[str], confined: Confinement) -> list[Outcome]:
-    async def run() -> list[Outcome]:
-        async with Sandbox(Limits(seconds=2.0), 1, confined, packages_of(names)) as sandbox:
-            return [await sandbox.passes(program) for program in programs]
-
-    return asyncio.run(run())
+def ends_of(programs: list[str], names: list[str], confined: Confinement) -> list[Outcome]:
+    return outcomes(Sandbox(Limits(seconds=2.0), 1, confined, packages_of(names)), [(text,) for text in programs])
 
 
 @pytest.mark.slow
 def test_numpy_works_and_nothing_beside_it_can_be_read(confined: Confinement) -> None:
-    ends = outcomes([*PASSES, *FAILS], ["numpy"], confined)
+    ends = ends_of([*PASSES, *FAILS], ["numpy"], confined)
     assert [end for end in ends[: len(PASSES)] if not end.passed] == []
     for end, (program, reason) in zip(ends[len(PASSES) :], FAILS.items(), strict=True):
         assert not end.passed, program
@@ -61,12 +58,12 @@ def test_pandas_comes_with_what_it_requires_and_with_no_optional_package(confine
     packages = packages_of(["pandas"])
     assert {"pandas", "numpy", "dateutil"} <= set(packages.modules)
     assert "pyarrow" not in packages.modules
-    ends = outcomes([PANDAS, "import pandas, pyarrow"], ["pandas"], confined)
+    ends = ends_of([PANDAS, "import pandas, pyarrow"], ["pandas"], confined)
     assert [end.passed for end in ends] == [True, False]
 
 
 def test_without_the_option_no_package_can_be_imported(confined: Confinement) -> None:
-    (end,) = outcomes(["import numpy"], [], confined)
+    (end,) = ends_of(["import numpy"], [], confined)
     assert "ModuleNotFoundError" in end.reason
 
 

@@ -8,7 +8,7 @@ import re
 import signal
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -18,7 +18,7 @@ from accgate.errors import CannotEvaluate
 from accgate.sandbox.process import Confinement, Limits, Worker, WorkerEnded
 from accgate.sandbox.runner import Sandbox
 from tests.cases import each
-from tests.sandbox.conftest import descendants
+from tests.sandbox.conftest import descendants, outcomes
 
 LIMITS = Limits(seconds=10.0)
 ORDINARY = {
@@ -69,13 +69,6 @@ FAILING = {
     "class E(Exception):\n    def __str__(self): raise E\nraise E": "program.E: <(exception str|unprintable)",
     "raise ExceptionGroup('g', [ValueError(1)])": "(\\+ )?(Exception Group|ExceptionGroup|NameError)",
 }
-
-
-@pytest.fixture(scope="module")
-def worker(confined: Confinement) -> Iterator[Worker]:
-    worker = Worker(LIMITS, confined)
-    yield worker
-    worker.stop()
 
 
 @each("name", ORDINARY)
@@ -141,12 +134,8 @@ def test_limits_are_what_the_user_set(
 
 
 def test_a_sandbox_runs_programs_at_once_and_gives_each_its_outcome(confined: Confinement) -> None:
-    async def run() -> list[bool]:
-        async with Sandbox(LIMITS, 2, confined) as sandbox:
-            outcomes = await asyncio.gather(*(sandbox.passes(f"assert {n} % 3") for n in range(30)))
-        return [outcome.passed for outcome in outcomes]
-
-    assert asyncio.run(run()) == [bool(n % 3) for n in range(30)]
+    ends = outcomes(Sandbox(LIMITS, 2, confined), [(f"assert {n} % 3",) for n in range(30)])
+    assert [end.passed for end in ends] == [bool(n % 3) for n in range(30)]
 
 
 def test_a_cancelled_program_is_dead_and_the_next_one_runs(confined: Confinement) -> None:
@@ -208,13 +197,8 @@ def test_a_running_program_has_lost_all_that_the_kernel_can_take(confined: Confi
     assert owner == 0, "a program that is not dumpable has files of root's in /proc"
     uid = os.getuid() if confined.uid is None else confined.uid
     assert set(found["Uid"].split()) == {str(uid)}
-    expected = {
-        "Max address space": 512 << 20,
-        "Max open files": 32,
-        "Max core file size": 0,
-        "Max file size": 16 << 20,
-    }
-    for name, value in (expected | {"Max cpu time": 601, "Max locked memory": 0}).items():
+    expected = {"Max address space": 512 << 20, "Max open files": 32, "Max core file size": 0, "Max cpu time": 601}
+    for name, value in (expected | {"Max file size": 16 << 20, "Max locked memory": 0}).items():
         assert re.search(rf"^{name} +{value} ", limits, re.MULTILINE), limits
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
@@ -15,6 +14,7 @@ from accgate.records.file import paths_of
 from accgate.records.lock import LOCK, sole_run
 from accgate.trials.arm import TrialFolder
 from accgate.trials.commits import History
+from tests.runner import commit
 
 AB, BISECT = TrialFolder("ab", models="*"), TrialFolder("bisect", models="[0-9]*-*/*", files=("answers.jsonl",))
 
@@ -27,10 +27,6 @@ def write(*paths: Path) -> None:
 
 def files(folder: Path) -> set[str]:
     return {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_symlink() or not path.is_dir()}
-
-
-def git(folder: Path, *arguments: str) -> None:
-    subprocess.run(["git", "-C", str(folder), *arguments], check=True)
 
 
 @pytest.mark.parametrize("resume", [False, True])
@@ -92,10 +88,8 @@ def test_a_file_that_is_no_lock_of_accgates_stays(tmp_path: Path) -> None:
 def history_in(project: Path) -> History:
     """Two commits of accuracy.toml and some other files."""
     write(project / "accuracy.toml", *(project / f"{number}.txt" for number in range(9)))
-    git(project, "init", "--quiet")
     for subject in ("one", "two"):
-        git(project, "add", "-A")
-        git(project, "-c", "user.name=a", "-c", "user.email=a@b.c", "commit", "--quiet", "--allow-empty", "-m", subject)
+        commit(project, subject)
     return History(project / "accuracy.toml", "HEAD~1", "HEAD")
 
 
