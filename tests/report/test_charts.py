@@ -156,11 +156,8 @@ def test_a_drop_that_is_allowed_is_part_of_the_drop_that_is_drawn() -> None:
     assert theta_text(verdict) == "3.5"
 
 
-def test_an_axis_whose_ends_meet_still_has_a_place_for_everything() -> None:
+def test_an_axis_whose_ends_meet_has_a_place_for_everything_and_attributes_cannot_be_left() -> None:
     assert axis_of(5.0, 5.0).at(5.0) == 0.5
-
-
-def test_attributes_cannot_be_left_by_what_stands_in_them() -> None:
     assert element("a", b='"><script>') == '<a b="&quot;&gt;&lt;script&gt;"/>'
 
 
@@ -180,9 +177,9 @@ def test_a_run_that_stopped_early_is_drawn_where_it_stopped_as_wide_as_its_inter
     assert f"The run stopped at {verdict.n:,} of {verdict.n_max:,} samples" in chart.caption
 
 
-@pytest.mark.parametrize("n", [1, 2, 5])
-@pytest.mark.parametrize("lost", [0, 1])
-@pytest.mark.parametrize("test", ["paired", "gsprt", "group-sequential", "e-process", "two-sample"])
+@each("n", [1, 2, 5])
+@each("lost", [0, 1])
+@each("test", ["paired", "gsprt", "group-sequential", "e-process", "two-sample"])
 def test_the_smallest_runs_have_pictures_or_none_but_no_fault(n: int, lost: int, test: Any) -> None:
     verdict = compare([100.0] * n, [0.0] * lost + [100.0] * (n - lost), theta=3.0, test=test)
     chart = distribution_chart(verdict, "k")

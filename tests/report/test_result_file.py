@@ -26,14 +26,8 @@ def result_of(*names: Any, **keys: Any) -> Result:
 def test_each_check_is_a_test_case_and_what_did_not_pass_is_counted() -> None:
     names = ("pass", "regression", "regression", "inconclusive", "error", "no-reference", "pass")
     suite = ElementTree.fromstring(junit_xml(result_of(*names)))
-    assert suite.attrib == {
-        "name": "accgate",
-        "tests": "7",
-        "failures": "3",
-        "errors": "2",
-        "skipped": "0",
-        "time": "12.346",
-    }
+    counts = [suite.get(name) for name in ("name", "tests", "failures", "errors", "skipped", "time")]
+    assert counts == ["accgate", "7", "3", "2", "0", "12.346"]
     kinds = [[(child.tag, child.get("type")) for child in case] for case in suite]
     failure, error = "failure", "error"
     assert kinds == [[], [(failure, "regression")], [(failure, "regression")], [(failure, "inconclusive")],

@@ -133,13 +133,8 @@ def test_regressions_come_first_and_the_largest_loss_before_the_others() -> None
 
 
 def test_settings_are_name_before_and_now() -> None:
-    changed = (
-        "options.kv: not set → q4_0",
-        "variant.kv: f16 → q4_0",
-        "environment.torch: 2.8 → 2.9",
-        "version: 1 → 2",
-        "odd",
-    )
+    inside = "options.kv: not set → q4_0", "variant.kv: f16 → q4_0"
+    changed = (*inside, "environment.torch: 2.8 → 2.9", "version: 1 → 2", "odd")
     assert settings_of(verdict_of(settings_changed=changed)) == (
         Setting("kv", "not set", "q4_0"), Setting("odd", "", ""), Setting("variant.kv", "f16", "q4_0"),
         Setting("torch", "2.8", "2.9", is_outside=True), Setting("engine version", "1", "2", is_outside=True),

@@ -22,12 +22,6 @@ from tests.servers import Server
 WORDS = "a long answer in full sentences, which no reply repeats word for word"
 
 
-@pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
-
-
 def guessed(folder: Path, rows: Sequence[dict[str, Any]], **keys: str) -> dict[str, Any]:
     """The task's file that is written for these rows; it must load, and its samples have a prompt and a target."""
     task = own_task(write_lines(folder / "rows.jsonl", rows), folder, Answers(data="rows.jsonl", **keys))
