@@ -76,10 +76,8 @@ def test_a_line_of_the_old_format_still_reads_and_stands_as_it_stood() -> None:
 
 
 def test_old_and_new_lines_joined_in_either_order_are_the_same_bytes() -> None:
-    old, new = (
-        parse_history(OLD + b"\n", "old"),
-        history_of([run(1, early(93, 31.0, -2.0)), run(2, early(22, 36.0, -2.0))]),
-    )
+    old = parse_history(OLD + b"\n", "old")
+    new = history_of([run(1, early(93, 31.0, -2.0)), run(2, early(22, 36.0, -2.0))])
     assert merge_histories(old, new).content == merge_histories(new, old).content
     assert OLD + b"\n" in merge_histories(old, new).content
     assert parse_history(merge_histories(new, old).content, "h").runs == (*new.runs, *old.runs)
