@@ -13,7 +13,6 @@ from accgate.report.flips import cut_to_difference
 from accgate.report.forest import forest_files, rows_of, scale_of, text_plot
 from accgate.report.story import story_of, worst_first
 from accgate.report.words import explanation_of
-from accgate.result import Result
 from accgate.stats.result import Interval
 from accgate.text import with_capital
 from accgate.verdict import Allowed, CandidateSummary, ReferenceSummary, Verdict
@@ -122,14 +121,6 @@ def test_a_drop_reads_right_at_any_size_and_for_a_target_or_a_statistic() -> Non
     assert of(75.0, 75.0) == "t stayed at 75.0"
     assert of(75.0, 72.0, test="target") == "t is 3.0 points below its target, 72.0 against 75.0"
     assert of(0.05, 0.09, statistic="ece", gamma=0.08, higher_is_better=False) == "ece of t rose 0.04, 0.05 to 0.09"
-
-
-def test_regressions_come_first_and_the_largest_loss_before_the_others() -> None:
-    result = kinds()["mixed"].result
-    assert result is not None
-    names = [verdict.verdict for verdict in worst_first(result.decided)]
-    assert names == sorted(names, key=("regression", "error", "no-reference", "inconclusive", "pass").index)
-    assert story_of(Result("error", 3, ())).headline.text == "No verdict: nothing was checked"
 
 
 def test_settings_are_name_before_and_now() -> None:

@@ -39,23 +39,6 @@ def test_what_it_writes_for_any_task_of_the_library_loads(tmp_path: Path, engine
     assert {task.theta for task in config.tasks.values()} == {2.5}
 
 
-@each("engine", sorted(MODELS))
-def test_every_engine_gives_a_config_a_schema_and_a_workflow(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys, engine: str
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    arguments = ["init", "--engine", engine, "--tasks", "json_extraction,arithmetic", "--name", "small"]
-    assert main([*arguments, "--theta", "2.5"]) == 0
-    config = load_config("accuracy.toml")
-    assert config.pairs() == [("small", "json_extraction"), ("small", "arithmetic")]
-    assert config.models["small"].model == MODELS[engine]
-    assert config.tasks["arithmetic"].theta == 2.5
-    out = capsys.readouterr().out
-    assert "wrote accuracy.toml\nwrote accuracy.schema.json\nwrote .github/workflows/accuracy.yml\n" in out
-    assert "Next: " in out
-    assert (tmp_path / ".github/workflows/accuracy.yml").read_text().startswith("name: accuracy\n")
-
-
 def test_a_task_without_a_given_drop_keeps_its_own_or_gets_the_usual_one(monkeypatch: pytest.MonkeyPatch) -> None:
     assert {task: theta_of(task) for task in ("arithmetic", "gsm8k")} == {"arithmetic": 4.0, "gsm8k": 4.0}
     definition = read_definition(library_file("arithmetic"))

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from accgate.cli.main import main
+from accgate.cli.starter import own_data
 from accgate.inputs.toml import tomllib
 from tests.cases import each
 from tests.gates import said, write_lines
@@ -169,6 +171,14 @@ def printed(capsys: pytest.CaptureFixture[str]) -> tuple[str, str, str]:
 
 def init(*arguments: str) -> int:
     return main(["init", "--no-probe", "--no-workflow", "--force", "--yes", *arguments])
+
+
+@pytest.fixture(scope="module", autouse=True)
+def searched_once() -> Iterator[None]:
+    """The drop that few rows can show takes a third of a second to find: once for each number of rows."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(own_data, "_theta_of", cache(own_data._theta_of))
+        yield
 
 
 @each("name", SHAPES)

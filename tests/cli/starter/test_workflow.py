@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import subprocess
 import sys
 from pathlib import Path
@@ -9,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from accgate import load_config
 from accgate._version import REPOSITORY, __version__
 from accgate.cli.main import main
 from accgate.cli.starter.files import MODELS, WORKFLOW_FILE, workflow_text
@@ -38,13 +41,24 @@ def job_of(folder: Path, *case: str, config: str = "accuracy.toml") -> tuple[dic
 
 @pytest.fixture(scope="module")
 def workflows(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
-    """What `accgate init` writes for each case, in a folder of its own."""
+    """What `accgate init` writes for each case, in a folder of its own, beside a config."""
     folders = [tmp_path_factory.mktemp("workflow") for _ in CASES]
-    with pytest.MonkeyPatch.context() as patch:
+    options = ["--tasks", "json_extraction,arithmetic", "--name", "small", "--theta", "2.5"]
+    with pytest.MonkeyPatch.context() as patch, contextlib.redirect_stdout(io.StringIO()) as out:
         for folder, (engine, model) in zip(folders, CASES, strict=True):
             patch.chdir(folder)
-            assert main(["init", "--engine", engine, "--model", model]) == 0
+            assert main(["init", "--engine", engine, "--model", model, *options]) == 0
+    wrote = "wrote accuracy.toml\nwrote accuracy.schema.json\nwrote .github/workflows/accuracy.yml\n"
+    assert out.getvalue().count(wrote) == out.getvalue().count("Next: ") == len(CASES)
     return [folder / WORKFLOW_FILE for folder in folders]
+
+
+@each("number", range(len(CASES)))
+def test_every_engine_has_a_config_beside_its_workflow(workflows: list[Path], number: int) -> None:
+    config = load_config(workflows[number].parents[2] / "accuracy.toml")
+    assert config.pairs() == [("small", "json_extraction"), ("small", "arithmetic")]
+    assert (config.models["small"].engine, config.models["small"].model) == CASES[number]
+    assert config.tasks["arithmetic"].theta == 2.5
 
 
 def test_the_workflow_is_one_that_github_reads(workflows: list[Path]) -> None:
