@@ -17,16 +17,22 @@ def log(folder: Path, right: int, count: int = 40) -> Path:
     return write_log(folder, [generated(doc, {"exact_match": float(doc < right)}) for doc in range(count)])
 
 
-def test_old_logs_are_compared_at_once(tmp_path: Path, capsys) -> None:
+def test_old_logs_are_compared_at_once_not_overwritten_and_exported(tmp_path: Path, capsys) -> None:
     for name, right in (("old", 38), ("new", 12)):
         log(tmp_path / name, right)
-        assert main(["import", "lm-eval", str(tmp_path / name), "--out", str(tmp_path / "run" / name)]) == 0
+        for _ in range(2):  # importing again changes nothing
+            assert main(["import", "lm-eval", str(tmp_path / name), "--out", str(tmp_path / "run" / name)]) == 0
     out = capsys.readouterr().out
     assert "org/model / adding: 40 samples, mean 95 (as reported), exact_match,none" in out
     assert "accgate compare REFERENCE CANDIDATE" in out
     old, new = (str(tmp_path / "run" / name / "org%2Fmodel" / "adding.jsonl") for name in ("old", "new"))
     assert main(["compare", old, new]) == 1
     assert main(["compare", old, old]) == 0
+    assert main(["import", "lm-eval", str(tmp_path / "old"), "--out", str(tmp_path / "run" / "new")]) == 2
+    assert "holds other records; name another --out" in capsys.readouterr().err
+    assert main(["export", "lm-eval", old, "--out", str(tmp_path / "e"), "--metric", "exact_match"]) == 0
+    assert "samples_adding_" in capsys.readouterr().out
+    assert main(["import", "lm-eval", str(tmp_path / "e"), "--out", str(tmp_path / "run" / "old")]) == 0
 
 
 def test_an_import_becomes_a_reference_with_its_variant_and_is_replaced_only_with_a_reason(
@@ -45,16 +51,6 @@ def test_an_import_becomes_a_reference_with_its_variant_and_is_replaced_only_wit
     assert main([*command, "--no-replies"]) == 2
     assert "why it is replaced" in capsys.readouterr().err
     assert main([*command, "--no-replies", "--reason", "a longer log"]) == 0
-
-
-def test_importing_again_changes_nothing_and_other_records_are_not_overwritten(tmp_path: Path, capsys) -> None:
-    out = str(tmp_path / "run")
-    log(tmp_path / "a", 30)
-    assert main(["import", "lm-eval", str(tmp_path / "a"), "--out", out]) == 0
-    assert main(["import", "lm-eval", str(tmp_path / "a"), "--out", out]) == 0
-    log(tmp_path / "b", 29)
-    assert main(["import", "lm-eval", str(tmp_path / "b"), "--out", out]) == 2
-    assert "holds other records; name another --out" in capsys.readouterr().err
 
 
 def test_folders_that_cannot_be_written_are_one_message_however_many_logs_there_are(tmp_path: Path, capsys) -> None:
@@ -170,14 +166,6 @@ def test_a_folder_of_inspect_imports_what_it_can_and_passes_over_its_lists(tmp_p
     assert "left out 1 of 2 logs" in told.err
     (logs / "bad.eval").unlink()
     assert main(command) == 0
-
-
-def test_an_export_is_written_and_named(tmp_path: Path, capsys) -> None:
-    assert main(["import", "lm-eval", str(log(tmp_path / "log", 30)), "--out", str(tmp_path / "run")]) == 0
-    records = tmp_path / "run" / "org%2Fmodel" / "adding.jsonl"
-    assert main(["export", "lm-eval", str(records), "--out", str(tmp_path / "e"), "--metric", "exact_match"]) == 0
-    assert "samples_adding_" in capsys.readouterr().out
-    assert main(["import", "lm-eval", str(tmp_path / "e"), "--out", str(tmp_path / "run")]) == 0
 
 
 def test_a_mean_replaces_a_reference_with_scores_whole(tmp_path: Path) -> None:

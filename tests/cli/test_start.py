@@ -1,5 +1,6 @@
 """The first minutes: init at a terminal, the walk to a passing gate, explain, and completion in a real bash."""
 
+import fcntl
 import json
 import os
 import pty
@@ -7,8 +8,10 @@ import re
 import select
 import shutil
 import signal
+import struct
 import subprocess
 import sys
+import termios
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -112,9 +115,10 @@ def test_the_tasks_are_listed_in_lines_as_wide_as_the_terminal_and_by_family(wid
     assert not [line for line in lines if "longbench" in line and "gsm8k" in line]
 
 
-def at_a_terminal(arguments: Sequence[str], folder: Path, *typed: bytes) -> tuple[int, str]:
+def at_a_terminal(arguments: Sequence[str], folder: Path, *typed: bytes, width: int = 80) -> tuple[int, str]:
     """Exit code and screen of a command in a pseudo-terminal; each of the keys is typed at a question of its own."""
     terminal, other = pty.openpty()
+    fcntl.ioctl(other, termios.TIOCSWINSZ, struct.pack("HHHH", 24, width, 0, 0))
     with Launched(*arguments, cwd=folder, files=[other] * 3) as child:
         os.close(other)
         screen, keys, asked_before, key, silent = b"", list(typed), 0, b"", 0

@@ -88,7 +88,7 @@ def test_pictures_follow_the_page_s_own_switch(address: str, browser: Browser) -
 
 
 @pytest.mark.parametrize("screen", ["light", "dark"])
-@pytest.mark.parametrize("name", ["index", "start", "concepts", "config", "metrics"])
+@pytest.mark.parametrize("name", ["index", "concepts", "config"])
 def test_axe_finds_no_serious_violation_in_what_we_wrote(
     address: str, browser: Browser, screen: str, name: str
 ) -> None:

@@ -2,14 +2,8 @@
 
 from __future__ import annotations
 
-import fcntl
 import io
-import os
-import pty
-import struct
-import subprocess
-import sys
-import termios
+import re
 from pathlib import Path
 
 from rich.cells import cell_len
@@ -20,6 +14,7 @@ from accgate.history.series import HEADINGS, cells, print_history, series_of, sp
 from accgate.report.terminal import PlainConsole
 from accgate.verdict import CandidateSummary
 from tests.cases import each
+from tests.cli.test_start import at_a_terminal
 from tests.history.made import declining, point, run, season
 
 LONG = history_of([
@@ -74,27 +69,10 @@ def test_the_bars_are_of_the_comparable_means() -> None:
 
 
 def test_the_command_at_a_real_terminal_cuts_nothing(tmp_path: Path) -> None:
-    path = tmp_path / "history.jsonl"
-    path.write_bytes(season(28).content)
-    ours, theirs = pty.openpty()
-    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 60, 0, 0))
-    environment = {key: value for key, value in os.environ.items() if key not in ("COLUMNS", "LINES")}
-    command = [sys.executable, "-m", "accgate", "history", "show", str(path), "--last", "3"]
-    process = subprocess.Popen(
-        command, stdout=theirs, stdin=theirs, stderr=theirs, env=environment | {"NO_COLOR": "1", "TERM": "xterm"}
-    )
-    os.close(theirs)
-    said = b""
-    while True:
-        try:
-            part = os.read(ours, 65536)
-        except OSError:  # Linux says so where the other side has closed
-            break
-        if not part:
-            break
-        said += part
-    os.close(ours)
-    assert process.wait() == 0
-    text = said.decode()
-    assert "…" not in text
-    assert "Verdict pass" in " ".join(text.split())
+    (tmp_path / "history.jsonl").write_bytes(season(28).content)
+    code, screen = at_a_terminal(["history", "show", "history.jsonl", "--last", "3"], tmp_path, width=60)
+    assert code == 0
+    lines = re.sub(r"\x1b\[[0-9;]*m", "", screen).splitlines()
+    assert 40 < max(map(cell_len, lines)) <= 60
+    assert "…" not in screen
+    assert "Verdict pass" in " ".join(" ".join(lines).split())

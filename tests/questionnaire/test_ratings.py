@@ -36,7 +36,6 @@ def first(data: dict[str, Any]) -> dict[str, Any]:
 
 FAULTS: list[tuple[Change, str]] = [
     (lambda d: d.update(questionnaire="0" * 64), "belongs to another questionnaire"),
-    (lambda d: d.pop("questionnaire"), "belongs to another questionnaire"),
     (lambda d: d.update(kind="accgate questionnaire key"), "is not of kind 'accgate ratings'"),
     (lambda d: d.pop("rater"), "names no rater"),
     (lambda d: d.update(rater=" \t"), "names no rater"),
@@ -45,10 +44,8 @@ FAULTS: list[tuple[Change, str]] = [
     (lambda d: first(d).update(funny=3), "rates by 1 item that the questionnaire does not have: funny"),
     *((lambda d, x=x: first(d).update(correct=x), "holds 1 rating that should be") for x in (0, 6, 3.0, "3")),
     (lambda d: first(d).update(correct=True), "holds 1 rating that should be a whole number from 1 to 5: True ("),
-    (lambda d: first(d).update(correct=None), "holds 1 rating that should be a whole number from 1 to 5: None ("),
     (lambda d: first(d).pop("fluent"), "lacks 1 of 72 pairs of ratings: question 1 fluent; have them completed"),
     (lambda d: d["ratings"].popitem(), "lacks 6 of 72 pairs of ratings: question 12 correct"),
-    (lambda d: d["ratings"].clear(), "lacks 72 of 72 pairs of ratings"),
 ]  # fmt: skip
 
 

@@ -97,7 +97,7 @@ def test_left_out_parts_are_counted_and_the_full_report_is_linked() -> None:
     without = page_of(render_comment(result, replace(ABOUT, report_url=None), flips=flips, limit=20_000))
     assert "report.md and accgate.json of the run have them" in without.text
     result, _ = of_many(150, failing=120, name="é<" * 150)
-    found = page_of(render_comment(result, ABOUT, limit=15_000))
+    found = page_of(render_comment(result, ABOUT, limit=SMALLEST))
     shown = len(found.tables[0]) - 2
     assert 10 <= shown < 120
     assert {row[0][0] for row in found.tables[0][1:-1]} == {"✕"}
