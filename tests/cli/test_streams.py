@@ -14,7 +14,6 @@ from pathlib import Path
 import pytest
 
 from accgate.cli.main import main
-from accgate.cli.streams import Messages
 from tests.gates import Project, right_but
 from tests.launcher import Launched
 
@@ -103,19 +102,6 @@ def test_a_stream_that_is_closed_from_the_start(
     done = subprocess.run(["sh", "-c", command], cwd=project.folder, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (code, message)
     assert (project.folder / "accgate-out").exists() == (code == 0), "nothing was asked"
-
-
-def test_the_message_stream_is_the_one_that_it_was_until_it_fails(tmp_path: Path) -> None:
-    with (tmp_path / "log").open("w") as file, FULL.open("w", buffering=1) as full:
-        messages = Messages(file)
-        messages.write("a\n")
-        messages.flush()
-        assert (tmp_path / "log").read_text() == "a\n"
-        assert messages.encoding == file.encoding
-        lost = Messages(full)
-        assert lost.write("a\n") == 2
-        lost.flush()
-        assert os.fstat(full.fileno()).st_rdev == os.stat(os.devnull).st_rdev  # noqa: PTH116
 
 
 @pytest.mark.parametrize(

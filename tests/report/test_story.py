@@ -39,16 +39,8 @@ def counts(sentence: str | None) -> tuple[float, float]:
 def test_both_figures_of_chance_are_those_of_the_check_and_of_its_share_of_alpha() -> None:
     before, after = right_but(60, 400), right_but(110, 400)
     graded = np.random.default_rng(1).uniform(0, 100, 400)
-    for test in (
-        "paired",
-        "unconditional",
-        "permutation",
-        "bootstrap",
-        "gsprt",
-        "group-sequential",
-        "e-process",
-        "two-sample",
-    ):
+    of_pairs = "paired", "unconditional", "permutation", "bootstrap", "gsprt", "group-sequential", "e-process"
+    for test in (*of_pairs, "two-sample"):
         verdict = compare(before, after, test=test, theta=8.0, alpha=0.02)  # type: ignore[arg-type]
         assert verdict.verdict == "regression", test
         chance, allowed = counts(chance_sentence(verdict))
