@@ -25,6 +25,7 @@ def histories(draw: st.DrawFn) -> History:
 
 @ON_DISK
 @given(histories(), histories(), histories())
+@example(*(history_of([run(1, commit=name, result=name)]) for name in "abc"))  # all at one moment
 def test_histories_joined_in_any_order_and_grouping_are_the_same_bytes_that_lose_nothing_and_read_back(
     one: History, two: History, three: History
 ) -> None:

@@ -44,7 +44,7 @@ def test_hostile_content_shows_as_text_in_a_table_of_the_same_shape(text: str) -
 
 
 @given(text=st.text(max_size=60) | st.text(alphabet="@#<>|`\\[]()!&;:/. \nw1a-*_~$", max_size=30))
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=40, deadline=None)
 def test_any_content_shows_as_text_in_a_table_of_the_same_shape(text: str) -> None:
     assume(text not in ("m", "t"))  # the name of the check beside it: its flips would stand under both
     sound(text)
