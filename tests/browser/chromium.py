@@ -10,6 +10,7 @@ import shutil
 import subprocess
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -139,9 +140,11 @@ class Page:
     def call(self, method: str, **parameters: Any) -> dict[str, Any]:
         return self.browser.call(method, self._session, **parameters)
 
-    def open(self, path: Path) -> None:
-        self.call("Page.navigate", url=path.as_uri())
-        self._loaded(path.as_uri())
+    def open(self, where: Path | str) -> None:
+        """Go to a file or an address."""
+        url = where if isinstance(where, str) else where.as_uri()
+        self.call("Page.navigate", url=url)
+        self._loaded(url)
 
     def reload(self) -> None:
         """Load the page again, and once more while the browser's new process lacks what the old one stored."""
@@ -156,15 +159,18 @@ class Page:
 
     def _loaded(self, url: str) -> None:
         """Wait for a page; the event would not do: that of about:blank may come late, and be taken for it."""
+        here = f"location.href === {json.dumps(url)}"
+        self.until(f"document.readyState === 'complete' && !window.left && {here}")
+
+    def until(self, condition: str) -> None:
+        """Wait until an expression is true in the page, which may be another one by then."""
         end = time.monotonic() + PATIENCE
         while time.monotonic() < end:
-            try:
-                if self.value("document.readyState === 'complete' && !window.left && location.href") == url:
+            with suppress(AssertionError):  # the old page goes away under the question
+                if self.value(condition):
                     return
-            except AssertionError:  # the old page goes away under the question
-                pass
             time.sleep(0.02)
-        raise AssertionError(f"{url} did not load in {PATIENCE:g} s")
+        raise AssertionError(f"not in {PATIENCE:g} s: {condition}")
 
     def value(self, expression: str) -> Any:
         """The value of a JavaScript expression in the page."""

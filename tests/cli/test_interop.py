@@ -5,11 +5,10 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-import pytest
-
 from accgate.cli.main import main
 from accgate.records.file import read_records
 from accgate.references.store import find_reference
+from tests.cases import each
 from tests.interop.inspect_logs import log_of, sample, write_eval
 from tests.interop.lm_eval_logs import generated, write_log
 
@@ -18,21 +17,30 @@ def log(folder: Path, right: int, count: int = 40) -> Path:
     return write_log(folder, [generated(doc, {"exact_match": float(doc < right)}) for doc in range(count)])
 
 
-def test_old_logs_are_compared_at_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_old_logs_are_compared_at_once_not_overwritten_and_exported(tmp_path: Path, capsys) -> None:
     for name, right in (("old", 38), ("new", 12)):
         log(tmp_path / name, right)
-        assert main(["import", "lm-eval", str(tmp_path / name), "--out", str(tmp_path / "run" / name)]) == 0
+        for _ in range(2):  # importing again changes nothing
+            assert main(["import", "lm-eval", str(tmp_path / name), "--out", str(tmp_path / "run" / name)]) == 0
     out = capsys.readouterr().out
     assert "org/model / adding: 40 samples, mean 95 (as reported), exact_match,none" in out
     assert "accgate compare REFERENCE CANDIDATE" in out
     old, new = (str(tmp_path / "run" / name / "org%2Fmodel" / "adding.jsonl") for name in ("old", "new"))
     assert main(["compare", old, new]) == 1
     assert main(["compare", old, old]) == 0
+    assert main(["import", "lm-eval", str(tmp_path / "old"), "--out", str(tmp_path / "run" / "new")]) == 2
+    assert "holds other records; name another --out" in capsys.readouterr().err
+    assert main(["export", "lm-eval", old, "--out", str(tmp_path / "e"), "--metric", "exact_match"]) == 0
+    assert "samples_adding_" in capsys.readouterr().out
+    assert main(["import", "lm-eval", str(tmp_path / "e"), "--out", str(tmp_path / "run" / "old")]) == 0
 
 
-def test_an_import_becomes_a_reference_with_its_variant_and_replies(tmp_path: Path) -> None:
-    command = ["import", "lm-eval", str(log(tmp_path, 30)), "--references", str(tmp_path / "store")]
-    assert main([*command, "--model", "m", "--variant", "quant=fp8", "--variant", "gpu=H200"]) == 0
+def test_an_import_becomes_a_reference_with_its_variant_and_is_replaced_only_with_a_reason(
+    tmp_path: Path, capsys
+) -> None:
+    command = ["import", "lm-eval", str(log(tmp_path, 30)), "--references", str(tmp_path / "store"), "--model", "m"]
+    command += ["--variant", "quant=fp8", "--variant", "gpu=H200"]
+    assert main(command) == 0
     found = find_reference(tmp_path / "store", "m@gpu=H200,quant=fp8", "adding")
     assert found is not None
     assert (found.about.mean, found.about.n, found.about.engine) == (75.0, 40, "imported from lm-eval")
@@ -40,31 +48,12 @@ def test_an_import_becomes_a_reference_with_its_variant_and_replies(tmp_path: Pa
     assert found.scores is not None
     assert sum(record.reply is not None for record in found.kept_records()) == 40
     assert not Path("accgate-import").exists()
-
-
-def test_a_reference_is_replaced_only_with_a_reason(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    command = ["import", "lm-eval", str(log(tmp_path, 30)), "--references", str(tmp_path / "store"), "--no-replies"]
-    assert main(command) == 0
-    assert main(command) == 2
+    assert main([*command, "--no-replies"]) == 2
     assert "why it is replaced" in capsys.readouterr().err
-    assert main([*command, "--reason", "a longer log"]) == 0
+    assert main([*command, "--no-replies", "--reason", "a longer log"]) == 0
 
 
-def test_importing_again_changes_nothing_and_other_records_are_not_overwritten(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    out = str(tmp_path / "run")
-    log(tmp_path / "a", 30)
-    assert main(["import", "lm-eval", str(tmp_path / "a"), "--out", out]) == 0
-    assert main(["import", "lm-eval", str(tmp_path / "a"), "--out", out]) == 0
-    log(tmp_path / "b", 29)
-    assert main(["import", "lm-eval", str(tmp_path / "b"), "--out", out]) == 2
-    assert "holds other records; name another --out" in capsys.readouterr().err
-
-
-def test_folders_that_cannot_be_written_are_one_message_however_many_logs_there_are(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_folders_that_cannot_be_written_are_one_message_however_many_logs_there_are(tmp_path: Path, capsys) -> None:
     for name in ("a", "b"):
         write_log(tmp_path / name, [generated(doc, {"exact_match": 1.0}) for doc in range(9)], task=name)
     (tmp_path / "link").symlink_to(tmp_path / "nowhere")
@@ -76,7 +65,7 @@ def test_folders_that_cannot_be_written_are_one_message_however_many_logs_there_
         assert capsys.readouterr().err == f"accgate: {fault}\n"
 
 
-def test_json_says_what_was_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_json_says_what_was_written(tmp_path: Path, capsys) -> None:
     path = write_eval(tmp_path / "log.eval", log_of([sample(1, "C"), sample(2, "I")], {"match": 0.5}))
     assert main(["import", "inspect", str(path), "--out", str(tmp_path / "run"), "--json"]) == 0
     (row,) = json.loads(capsys.readouterr().out)
@@ -84,7 +73,7 @@ def test_json_says_what_was_written(tmp_path: Path, capsys: pytest.CaptureFixtur
     assert len(read_records(Path(row["records"]))) == 2
 
 
-def test_samples_without_a_score_are_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_samples_without_a_score_are_told(tmp_path: Path, capsys) -> None:
     samples = [sample(1, "C"), sample(2, "I"), sample(3, "C") | {"scores": None}]
     path = write_eval(tmp_path / "log.eval", log_of(samples, {"match": 0.5}))
     assert main(["import", "inspect", str(path), "--out", str(tmp_path / "run")]) == 0
@@ -93,18 +82,14 @@ def test_samples_without_a_score_are_told(tmp_path: Path, capsys: pytest.Capture
     assert "no score for 1 sample" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("variant", ["fp8", "=fp8", "quant="])
-def test_a_variant_without_key_or_value_is_refused(
-    tmp_path: Path, variant: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+@each("variant", ["fp8", "=fp8", "quant="])
+def test_a_variant_without_key_or_value_is_refused(tmp_path: Path, variant: str, capsys) -> None:
     path = log(tmp_path, 30)
     assert main(["import", "lm-eval", str(path), "--references", str(tmp_path / "s"), "--variant", variant]) == 2
     assert "write --variant KEY=VALUE" in capsys.readouterr().err
 
 
-def test_the_suite_s_files_are_imported_with_the_tables_that_judge_as_it_does(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_suite_s_files_are_imported_with_the_tables_that_judge_as_it_does(tmp_path: Path, capsys) -> None:
     (tmp_path / "mmlu.yaml").write_text("a:\n  - accuracy: 68.2\nb:\n  - quant_algo: FP8\n    accuracy: 67.9\n")
     (tmp_path / "acceptance_length.yaml").write_text("x:\n  ref_al: 2.0\n")
     command = ["import", "trtllm", str(tmp_path), "--references", str(tmp_path / "store")]
@@ -123,9 +108,7 @@ def test_the_suite_s_files_are_imported_with_the_tables_that_judge_as_it_does(
     assert (row["sigma"], row["alpha"], row["beta"], row["n"], row["variant"]) == (50.0, 0.05, 0.2, 4096, {})
 
 
-def test_a_folder_of_the_suite_imports_what_it_can_and_is_not_called_whole(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_folder_of_the_suite_imports_what_it_can_and_is_not_called_whole(tmp_path: Path, capsys) -> None:
     (tmp_path / "mmlu.yaml").write_text("a:\n  - accuracy: 68.2\n")
     (tmp_path / "new_dataset.yaml").write_text("a:\n  - accuracy: 70\n    num_samples: 50\n")
     (tmp_path / "gsm8k.yaml").write_text("a: [")
@@ -141,9 +124,7 @@ def test_a_folder_of_the_suite_imports_what_it_can_and_is_not_called_whole(
     assert "holds ref_al and min_al of tests" in capsys.readouterr().err
 
 
-def test_a_folder_of_many_tasks_imports_what_it_can_and_is_not_called_whole(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_folder_of_many_tasks_imports_what_it_can_and_is_not_called_whole(tmp_path: Path, capsys) -> None:
     logs, store = tmp_path / "logs", tmp_path / "store"
     log(logs / "a", 30)
     both = [generated(doc, {"exact_match": 1.0}, chosen) for doc in range(3) for chosen in ("strict", "flexible")]
@@ -171,9 +152,7 @@ def test_a_folder_of_many_tasks_imports_what_it_can_and_is_not_called_whole(
     assert not (tmp_path / "run").exists()
 
 
-def test_a_folder_of_inspect_imports_what_it_can_and_passes_over_its_lists(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_folder_of_inspect_imports_what_it_can_and_passes_over_its_lists(tmp_path: Path, capsys) -> None:
     logs = tmp_path / "logs"
     logs.mkdir()
     write_eval(logs / "good.eval", log_of([sample(1, "C"), sample(2, "I")], {"match": 0.5}))
@@ -189,14 +168,6 @@ def test_a_folder_of_inspect_imports_what_it_can_and_passes_over_its_lists(
     assert main(command) == 0
 
 
-def test_an_export_is_written_and_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["import", "lm-eval", str(log(tmp_path / "log", 30)), "--out", str(tmp_path / "run")]) == 0
-    records = tmp_path / "run" / "org%2Fmodel" / "adding.jsonl"
-    assert main(["export", "lm-eval", str(records), "--out", str(tmp_path / "e"), "--metric", "exact_match"]) == 0
-    assert "samples_adding_" in capsys.readouterr().out
-    assert main(["import", "lm-eval", str(tmp_path / "e"), "--out", str(tmp_path / "run")]) == 0
-
-
 def test_a_mean_replaces_a_reference_with_scores_whole(tmp_path: Path) -> None:
     store = tmp_path / "store"
     command = ["import", "lm-eval", str(write_log(tmp_path, [generated(0, {"acc": 1.0})], "mmlu"))]
@@ -210,33 +181,20 @@ def test_a_mean_replaces_a_reference_with_scores_whole(tmp_path: Path) -> None:
     assert (found.about.mean, found.scores, found.replies_path.exists()) == (68.2, None, False)
 
 
-def test_a_single_log_s_task_gets_the_name_it_has_in_accuracy_toml(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    command = [
-        "import",
-        "lm-eval",
-        str(tmp_path / "a"),
-        "--task",
-        "sums",
-        "--model",
-        "m",
-        "--out",
-        str(tmp_path / "run"),
-    ]
+def test_a_single_log_s_task_gets_the_name_it_has_in_accuracy_toml(tmp_path: Path, capsys) -> None:
+    command = ["import", "lm-eval", str(tmp_path / "a")]
+    named = [*command, "--task", "sums", "--model", "m", "--out", str(tmp_path / "run")]
     log(tmp_path / "a", 30)
-    assert main(command) == 0
+    assert main(named) == 0
     ids = {record.id for record in read_records(tmp_path / "run" / "m" / "sums.jsonl")}
-    assert main([*command[:3], "--out", str(tmp_path / "own")]) == 0
+    assert main([*command, "--out", str(tmp_path / "own")]) == 0
     assert ids == {record.id for record in read_records(tmp_path / "own" / "org%2Fmodel" / "adding.jsonl")}
     write_log(tmp_path / "a", [generated(0, {"acc": 1.0})], "other", date="2026-11-22T00-00-00")
-    assert main(command) == 2
+    assert main(named) == 2
     assert "--task sums: names one log, but 2 were found" in capsys.readouterr().err
 
 
-def test_samples_of_any_tool_are_compared_where_the_layout_is_named(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_samples_of_any_tool_are_compared_where_the_layout_is_named(tmp_path: Path, capsys) -> None:
     for name, right in (("old", 38), ("new", 12)):
         rows = [{"task": f"t{i}", "run": r, "m": {"acc": i < right, "f1": 0.5}} for i in range(40) for r in "ab"]
         (tmp_path / name).mkdir()
@@ -250,7 +208,7 @@ def test_samples_of_any_tool_are_compared_where_the_layout_is_named(
     assert "name them with --rows JSONPATH: there are $.all, $.other" in capsys.readouterr().err
 
 
-def test_samples_of_any_tool_become_records_and_references(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_samples_of_any_tool_become_records_and_references(tmp_path: Path, capsys) -> None:
     """The files are those of inputs/samples.py; what they hold is compared as their records are."""
     sides = []
     for name, solved in (("before", 30), ("now", 20)):

@@ -1,5 +1,6 @@
 """The first minutes: init at a terminal, the walk to a passing gate, explain, and completion in a real bash."""
 
+import fcntl
 import json
 import os
 import pty
@@ -7,10 +8,14 @@ import re
 import select
 import shutil
 import signal
+import struct
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+import termios
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -20,18 +25,12 @@ from accgate.cli.starter.files import Answers
 from accgate.cli.starter.questions import ask_answers
 from accgate.tasks.definition import library_names
 from tests.cases import each
-from tests.gates import RIGHT, WRONG, said, write_lines
+from tests.gates import RIGHT, right_but, said, write_lines
 from tests.launcher import Launched
 from tests.loading import load_task
 
 ACCGATE = [sys.executable, "-m", "accgate"]
 INTERRUPT = b"\x03"
-
-
-@pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
 
 
 def conversation(
@@ -58,23 +57,40 @@ def conversation(
     return answers, "\n".join(shown)
 
 
-def test_enter_alone_takes_what_is_usual() -> None:
-    answers, shown = conversation("", "", "", "", "", "")
-    assert answers == Answers(theta=4.0)
-    assert "Engine [openai]: " in shown
-    assert "Model [HuggingFaceTB/SmolLM2-135M-Instruct]: " in shown
+ENTER = ("",) * 6
+USUAL = Answers(theta=4.0)
 
 
-def test_only_a_server_has_an_address() -> None:
-    answers, shown = conversation("llamacpp", "my.gguf", "gsm8k, mmlu", "2.5", "n", there=["my.gguf"])
-    assert answers == Answers("llamacpp", "my.gguf", Answers.base_url, ("gsm8k", "mmlu"), 2.5, False)
-    assert "Address" not in shown
+@each(
+    ("typed", "keys", "answers", "shown"),
+    [
+        (ENTER, {}, USUAL, ("Engine [openai]: ", "Model [HuggingFaceTB/SmolLM2-135M-Instruct]: ")),
+        (("llamacpp", "my.gguf", "gsm8k, mmlu", "2.5", "n"), {"there": ["my.gguf"]},
+         Answers("llamacpp", "my.gguf", tasks=("gsm8k", "mmlu"), theta=2.5, workflow=False), ()),
+        (("llamacpp", "gone.gguf", "here.gguf", "", "", ""), {"there": ["here.gguf"]},
+         replace(USUAL, engine="llamacpp", model="here.gguf"), ("  llamacpp has no gone.gguf\n",)),
+        (("recorded", "", "", "", ""), {}, replace(USUAL, engine="recorded", model="scores.jsonl"), ()),
+        (("", "localhost:8000", "http://localhost:8000/v1", *ENTER[:4]), {},
+         replace(USUAL, base_url="http://localhost:8000/v1"), ("the address is 'localhost:8000', which does not",)),
+        (ENTER, {"serving": ["qwen3-8b"]}, replace(USUAL, model="qwen3-8b"), ("v1 was asked", "[qwen3-8b]: ")),
+        (("llamacpp", "m", "gone.jsonl", "own.jsonl", "n"), {"there": ["m", "own.jsonl"]},
+         Answers("llamacpp", "m", tasks=(), data="own.jsonl", workflow=False), ("  there is no gone.jsonl\n",)),
+    ],
+)  # fmt: skip
+def test_answers_are_those_typed_or_the_usual_ones_and_asked_for_again_until_they_can_be_used(
+    typed: Sequence[str], keys: dict[str, Any], answers: Answers, shown: Sequence[str]
+) -> None:
+    found, screen = conversation(*typed, **keys)
+    assert found == answers
+    assert [text for text in shown if text not in screen] == []
+    assert ("Address" in screen) == (answers.engine == "openai"), "only a server has one"
+    assert ("Drop in points" in screen) == (not answers.data), "of ones own data none is asked for"
 
 
-def test_a_question_comes_again_until_its_answer_can_be_used() -> None:
+def test_a_question_comes_again_until_its_answer_can_be_used_and_a_question_mark_lists_what_can() -> None:
     answers, shown = conversation(
-        "vlm", "vllm", "a\x1bb", "m", "gsmk8, arithmetic", "?", ",", "gsm8k", "much", "0", "800", "2", "perhaps", "YES",
-        there=["m"],
+        "?", "vlm", "vllm", "a\x1bb", "m", "gsmk8, arithmetic", "?", ",", "gsm8k", "much", "0", "800", "2", "perhaps",
+        "YES", there=["m"],
     )  # fmt: skip
     assert (answers.engine, answers.model, answers.tasks, answers.theta) == ("vllm", "m", ("gsm8k",), 2.0)
     assert answers.workflow
@@ -85,46 +101,11 @@ def test_a_question_comes_again_until_its_answer_can_be_used() -> None:
     ):  # fmt: skip
         assert fault in shown
     assert shown.count("  give a number above 0 and up to 100\n") == 2
-
-
-def test_a_model_that_is_typed_must_be_there_and_the_usual_one_may_come_later() -> None:
-    answers, shown = conversation("llamacpp", "gone.gguf", "here.gguf", "", "", "", there=["here.gguf"])
-    assert answers.model == "here.gguf"
-    assert "  llamacpp has no gone.gguf\n" in shown
-    answers, shown = conversation("recorded", "", "", "", "")
-    assert answers.model == "scores.jsonl"
-    assert "has no" not in shown
-
-
-def test_an_address_that_is_no_url_is_asked_for_again() -> None:
-    answers, shown = conversation("", "localhost:8000", "http://localhost:8000/v1", "", "", "", "")
-    assert answers.base_url == "http://localhost:8000/v1"
-    assert "  the address is 'localhost:8000', which does not begin with http:// or https://; write it as http" in shown
-
-
-def test_a_server_that_answers_names_the_usual_model() -> None:
-    answers, shown = conversation("", "", "", "", "", "", serving=["qwen3-8b"])
-    assert answers.model == "qwen3-8b"
-    assert "  http://127.0.0.1:8000/v1 was asked\n" in shown
-    assert "Model [qwen3-8b]: " in shown
-
-
-def test_a_file_of_ones_own_may_stand_in_the_place_of_tasks_and_then_no_drop_is_asked_for() -> None:
-    answers, shown = conversation("llamacpp", "m", "gone.jsonl", "own.jsonl", "n", there=["m", "own.jsonl"])
-    assert (answers.data, answers.tasks, answers.workflow) == ("own.jsonl", (), False)
-    assert "  there is no gone.jsonl\n" in shown
-    assert "Drop in points" not in shown
-
-
-def test_a_question_mark_lists_the_engines_again() -> None:
-    _, shown = conversation("", "", "", "", "", "")
-    _, again = conversation("?", "", "", "", "", "", "")
     for line in ("  llamacpp  llama.cpp in this process\n", "  openai    a server that speaks OpenAI's API\n"):
-        assert shown.count(line) == 1
-        assert again.count(line) == 2
+        assert shown.count(line) == 2
 
 
-@pytest.mark.parametrize("width", [40, 80, 200])
+@each("width", [40, 80, 200])
 def test_the_tasks_are_listed_in_lines_as_wide_as_the_terminal_and_by_family(width: int) -> None:
     _, shown = conversation("", "", "", "?", "", "", "", width=width)
     lines = shown.partition("(? lists all")[2].partition("\n")[2].partition("\nA JSONL or CSV")[0].splitlines()
@@ -134,9 +115,10 @@ def test_the_tasks_are_listed_in_lines_as_wide_as_the_terminal_and_by_family(wid
     assert not [line for line in lines if "longbench" in line and "gsm8k" in line]
 
 
-def at_a_terminal(arguments: Sequence[str], folder: Path, *typed: bytes) -> tuple[int, str]:
+def at_a_terminal(arguments: Sequence[str], folder: Path, *typed: bytes, width: int = 80) -> tuple[int, str]:
     """Exit code and screen of a command in a pseudo-terminal; each of the keys is typed at a question of its own."""
     terminal, other = pty.openpty()
+    fcntl.ioctl(other, termios.TIOCSWINSZ, struct.pack("HHHH", 24, width, 0, 0))
     with Launched(*arguments, cwd=folder, files=[other] * 3) as child:
         os.close(other)
         screen, keys, asked_before, key, silent = b"", list(typed), 0, b"", 0
@@ -168,9 +150,7 @@ def test_at_a_terminal_without_flags_it_asks(tmp_path: Path) -> None:
     typed = (b"recorded\n", b"gone.jsonl\n", b"own.jsonl\n", b"?\n", b"json_extraction\n", b"3\n", b"n\n")
     code, screen = at_a_terminal(["init"], tmp_path, *typed)
     assert code == 0, screen
-    assert (
-        "there is no file 'gone.jsonl' in .; give the path of a JSONL or CSV file with id and score or reply" in screen
-    )
+    assert "there is no file 'gone.jsonl' in .; give the path of a JSONL or CSV file with id and score" in screen
     assert "Engine [openai]: " in screen
     assert "valid: accuracy.toml" in screen
     config = load_config(tmp_path / "accuracy.toml")
@@ -178,10 +158,14 @@ def test_at_a_terminal_without_flags_it_asks(tmp_path: Path) -> None:
     assert not (tmp_path / ".github").exists()
 
 
-@pytest.mark.parametrize("flags", [["--yes"], ["--task", "arithmetic"], ["--no-workflow"]])
-def test_at_a_terminal_a_flag_is_answer_enough(tmp_path: Path, flags: list[str]) -> None:
-    code, screen = at_a_terminal(["init", *flags], tmp_path)
+def test_at_a_terminal_a_flag_is_answer_enough(tmp_path: Path) -> None:
+    code, screen = at_a_terminal(["init", "--task", "arithmetic"], tmp_path)
     assert (code, "Engine" in screen) == (0, False)
+    config = (tmp_path / "accuracy.toml").read_bytes()
+    code, screen = at_a_terminal(["init"], tmp_path)  # nor is anything asked where there is a config
+    assert (code, "Engine" in screen) == (2, False)
+    assert "accuracy.toml and " in screen
+    assert (tmp_path / "accuracy.toml").read_bytes() == config
 
 
 @pytest.mark.parametrize(("keys", "code"), [(b"\x04", 2), (INTERRUPT, 130)])
@@ -193,23 +177,15 @@ def test_who_leaves_the_questions_has_nothing_written(tmp_path: Path, keys: byte
     assert list(tmp_path.iterdir()) == []
 
 
-def test_it_asks_nothing_where_there_is_a_config_already(tmp_path: Path) -> None:
-    (tmp_path / "accuracy.toml").write_text("own")
-    code, screen = at_a_terminal(["init"], tmp_path)
-    assert code == 2
-    assert "accuracy.toml exists; nothing was written" in screen
-    assert "Engine" not in screen
-
-
-def scores(wrong: int, n: int = 601) -> Iterator[dict[str, object]]:
-    """Scores of the arithmetic task's first samples, the first of them wrong."""
-    for i, sample in enumerate(load_task("arithmetic", seed=0, count=n).samples[:n]):
-        yield {"id": sample.id, "score": WRONG if i < wrong else RIGHT}
-
-
 def test_a_newcomers_walk_from_an_empty_repository_to_a_gate_that_passes_and_fails(folder: Path, capsys) -> None:
     subprocess.run(["git", "init", "--quiet", str(folder)], check=True)
-    write_lines(folder / "scores.jsonl", [*scores(9)])
+    samples = load_task("arithmetic", seed=0, count=601).samples[:601]
+
+    def answer(wrong: int) -> None:
+        rows = [{"id": s.id, "score": v} for s, v in zip(samples, right_but(wrong, 601), strict=True)]
+        write_lines(folder / "scores.jsonl", rows)
+
+    answer(wrong=9)
     assert main(["init", "--engine", "recorded"]) == 0
     assert "valid: accuracy.toml" in capsys.readouterr().out
     assert main(["validate"]) == 0
@@ -222,7 +198,7 @@ def test_a_newcomers_walk_from_an_empty_repository_to_a_gate_that_passes_and_fai
     assert "✓ Passed: " in capsys.readouterr().out
     assert main(["report", "--check", "arithmetic"]) == 0
     assert capsys.readouterr().out.startswith("model / arithmetic: pass\n")
-    write_lines(folder / "scores.jsonl", [*scores(200)])
+    answer(wrong=200)
     assert main(["run"]) == 1
     capsys.readouterr()
     assert main(["report", "--check", "arithmetic"]) == 0
@@ -246,7 +222,7 @@ def test_report_explains_a_check_and_refuses_what_is_not_there(folder: Path, cap
     assert "no check 'gsm8k'" in said(capsys)
 
 
-@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+@each("shell", ["bash", "zsh", "fish"])
 def test_the_script_of_each_shell_parses_there(shell: str, capsys, tmp_path: Path) -> None:
     assert main(["completion", shell]) == 0
     script = tmp_path / "script"
@@ -301,9 +277,3 @@ def test_bash_completes_commands_options_choices_and_files(
     (tmp_path / "outputs").mkdir()
     (tmp_path / "out.txt").touch()
     assert [word.rstrip("/") for word in completed(bash_script, tmp_path, *words)] == offered
-
-
-def test_bash_knows_the_completion_after_sourcing(bash_script: Path) -> None:
-    code = f"source {bash_script}; complete -p accgate"
-    done = subprocess.run(["bash", "-c", code], capture_output=True, text=True, check=True)
-    assert re.fullmatch(r"complete .*-F \S+ accgate\n", done.stdout)

@@ -11,6 +11,7 @@ import pytest
 from accgate.cli.main import main
 from accgate.evaluation.examples import Example, examples_of, reading_of, unread_task
 from accgate.tasks import library_file, read_definition
+from tests.cases import each
 from tests.gates import said, table, write_task
 
 
@@ -18,7 +19,7 @@ def examples(name: str) -> list[Example]:
     return examples_of(unread_task(name, read_definition(library_file(name))))
 
 
-@pytest.mark.parametrize("name", [
+@each("name", [
     "gsm8k", "mmlu", "bbh", "drop", "triviaqa", "squad_v2", "mbpp", "livecodebench", "humaneval", "json_extraction",
     "bfcl_simple", "mmmu", "longbench_v1", "sst2_typos", "simpleqa", "zero_scrolls_book_sum_sort",
 ])  # fmt: skip
@@ -29,13 +30,13 @@ def test_a_task_of_any_kind_shows_ten_replies(name: str) -> None:
     assert any(each.is_cut for each in shown)
 
 
-@pytest.mark.parametrize("name", ["arc_easy", "mmlu_calibration", "slimpajama"])
+@each("name", ["arc_easy", "mmlu_calibration", "slimpajama"])
 def test_where_likelihoods_are_compared_no_reply_is_read(name: str) -> None:
     assert examples(name) == []
     assert reading_of(read_definition(library_file(name))).startswith("No reply is read: ")
 
 
-@pytest.mark.parametrize(("name", "reply", "answer", "points"), [
+@each(("name", "reply", "answer", "points"), [
     ("gsm8k", "**42**", "42", 100.0),
     ("gsm8k", "At first I thought of 41, but the answer is 42.", "42", 100.0),
     ("gsm8k", "I'm sorry, but I can't help with that.", None, 0.0),
@@ -57,7 +58,7 @@ def test_examples_are_read_and_scored_as_replies_of_a_run_are(
     assert (shown.answer, shown.points) == (answer, points)
 
 
-@pytest.mark.parametrize(("keys", "reading", "right"), [
+@each(("keys", "reading", "right"), [
     ({"extract.regex": r"#### (-?\d+)"}, "the last match of `#### (-?\\d+)`", "#### 6"),
     ({"extract.json_path": "$.answer"}, "the value at $.answer of the first JSON", '{"answer": "6"}'),
     ({"metric": "exact_match"}, "The answer is the whole reply; `exact_match`", "6"),

@@ -81,16 +81,8 @@ def resumed(folder: Path) -> Ended:
 def reported(folder: Path) -> Ended:
     """The result in each form."""
     out = folder / "report"
-    ended = command(
-        "report",
-        folder / "out/accgate.json",
-        "--markdown",
-        f"{out}.md",
-        "--html",
-        f"{out}.html",
-        "--junit",
-        f"{out}.xml",
-    )
+    forms = "--markdown", f"{out}.md", "--html", f"{out}.html", "--junit", f"{out}.xml"
+    ended = command("report", folder / "out/accgate.json", *forms)
     if ended.code == 0:
         ended = command("report", folder / "out/accgate.json", "--check", "m/sums")
     return Ended(ended.code, ended.said)

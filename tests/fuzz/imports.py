@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from accgate.records.file import read_records
+from tests.fuzz.gates import finished
 from tests.fuzz.target import Ended, Target, command
 from tests.interop.inspect_logs import log_of, sample, write_eval, write_json
 from tests.interop.lm_eval_logs import generated, scored, write_log
@@ -87,12 +88,6 @@ def nemo(folder: Path) -> Ended:
     return Ended(ended.code, ended.said, any(abs(mean - MEAN) > 1e-6 for mean in means))
 
 
-def exported(folder: Path) -> None:
-    from tests.fuzz.gates import finished
-
-    finished(folder)
-
-
 def export(folder: Path) -> Ended:
     ends = [
         command("export", "lm-eval", folder / "out/m/sums.jsonl", "--out", folder / "exported"),
@@ -110,5 +105,5 @@ IMPORTS = (
     Target("inspect", ("log.json", "log.eval"), inspect_logs, inspect),
     Target("nemo", ("nemo/*",), nemo_bundle, nemo),
     Target("trtllm", ("gsm8k.yaml",), lambda folder: (folder / "gsm8k.yaml").write_text(SUITE), suite),
-    Target("export", ("out/m/*.jsonl", "out/m/*.gz", "out/m/*.json"), exported, export),
+    Target("export", ("out/m/*.jsonl", "out/m/*.gz", "out/m/*.json"), finished, export),
 )

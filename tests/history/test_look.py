@@ -9,8 +9,9 @@ import pytest
 
 from accgate.history.file import history_of
 from accgate.history.page import html_page
-from tests.browser.axe import axe
+from tests.browser.axe import violations
 from tests.browser.chromium import Browser, Page
+from tests.cases import each
 from tests.history.made import point, run, season
 
 pytestmark = pytest.mark.browser
@@ -49,36 +50,28 @@ LONG = history_of([
 KINDS = {"season": season(28), "one run": history_of([run(1)]), "two runs": history_of([run(1), run(2)]), "long": LONG}
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("width", [390, 700, 1280])
+@each("kind", KINDS)
+@each("width", [390, 700, 1280])
 def test_labels_neither_stick_out_nor_lie_on_each_other(page: Page, tmp_path: Path, kind: str, width: int) -> None:
     shown(page, tmp_path, html_page(KINDS[kind]), width, phone=width < 500)
     page.value("document.querySelectorAll('details').forEach((e) => e.open = true)")
     assert page.value(FAULTS) == []
     assert page.value("document.documentElement.scrollWidth") <= width
-    assert not [
-        event for event in page.browser.events if event["method"] in ("Log.entryAdded", "Runtime.exceptionThrown")
-    ]
+    assert not {"Log.entryAdded", "Runtime.exceptionThrown"} & {event["method"] for event in page.browser.events}
 
 
 def test_axe_finds_no_violation_in_either_scheme(page: Page, tmp_path: Path) -> None:
-    source = axe()
     for scheme in ("light", "dark"):
         page.scheme(scheme)
         shown(page, tmp_path, html_page(season(28)), 1280)
         page.value("document.querySelectorAll('details').forEach((e) => e.open = true)")
-        page.value(f"{source}; null")
-        run_axe = "axe.run(document).then((all) => all.violations.map((v) => [v.id, v.nodes.map((n) => n.html)]))"
-        assert page.value(run_axe) == []
+        assert violations(page) == []
 
 
 def test_the_marks_on_a_phone_are_large_enough_to_tell_apart(page: Page, tmp_path: Path) -> None:
     shown(page, tmp_path, html_page(season(20)), 390, phone=True)
-    widths = page.value(
-        "['.circle circle', '.cross path', 'g .drift'].map((s) => "
-        "document.querySelector('.chart ' + s).getBoundingClientRect().width)"
-    )
-    dot, cross, ring = widths
+    width = "document.querySelector('.chart {}').getBoundingClientRect().width"
+    dot, cross, ring = (page.value(width.format(mark)) for mark in (".circle circle", ".cross path", "g .drift"))
     assert dot >= 4
     assert cross >= 7
     assert ring >= cross + 4

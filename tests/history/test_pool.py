@@ -65,9 +65,8 @@ def test_a_run_that_is_equal_joins_its_reference_once(project, capsys) -> None:
     assert pool(project, "--commit", "c1", "--json") == 0
     text = capsys.readouterr().out
     (row,) = json.loads(text[text.rindex("[\n") :])
-    assert row == {"model": "m", "task": "sums", "is_pooled": False,
-                   "why": "its reference already has a run of this commit",
-                   "runs": 2}  # fmt: skip
+    why = "its reference already has a run of this commit"
+    assert row == {"model": "m", "task": "sums", "is_pooled": False, "why": why, "runs": 2}
 
 
 def lucky(project: Project) -> None:

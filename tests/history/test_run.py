@@ -33,6 +33,12 @@ def add(project: Project, *args: str) -> None:
     assert main(["history", "add", str(result), *at, *args]) == 0
 
 
+def only(project: Project) -> Run:
+    """The run of a history of one."""
+    (made,) = read_history(project.folder / "h.jsonl").runs
+    return made
+
+
 def started(project: Project, day: int) -> None:
     """Date the last run: these take less than the second that a time is exact to."""
     path = project.out / "accgate.json"
@@ -47,8 +53,8 @@ def project(tmp_path: Path) -> Project:
 def test_a_line_has_the_figures_of_accgate_json(project: Project) -> None:
     assert project.run(right_but(40)) == 1
     add(project)
-    (made,) = read_history(project.folder / "h.jsonl").runs
-    (check,), result, own = made.checks, project.result, project.check
+    made, result, own = only(project), project.result, project.check
+    (check,) = made.checks
     assert (made.commit, made.started, made.verdict) == ("c0ffee", result["started"], "regression")
     assert made.accgate == result["accgate"]
     for key in ("model", "task", "verdict", "test", "n", "difference", "sigma", "gamma", "theta", "higher_is_better"):
@@ -63,12 +69,12 @@ def test_the_variant_is_part_of_the_model_s_name(project: Project) -> None:
     project.write()
     assert project.run(right_but(10)) == 0
     add(project)
-    (made,) = read_history(project.folder / "h.jsonl").runs
-    assert made.checks[0].model == "m@gpu=H200,quant=fp8"
-    assert made.checks[0].reference.digest  # of the baseline
+    (check,) = only(project).checks
+    assert check.model == "m@gpu=H200,quant=fp8"
+    assert check.reference.digest  # of the baseline
 
 
-def test_a_replaced_reference_is_marked_and_drift_is_counted_since_its_anchor(project: Project) -> None:
+def test_a_replaced_reference_is_marked_and_drift_is_counted_since_its_anchor(project: Project, capsys) -> None:
     for day, wrong in enumerate((10, 12), 1):
         project.run(right_but(wrong))
         started(project, day)
@@ -88,10 +94,13 @@ def test_a_replaced_reference_is_marked_and_drift_is_counted_since_its_anchor(pr
     digests = [step.point.reference.digest for step in one.steps]
     assert digests[0] == digests[1] != digests[2]
     assert all(len(digest) == 16 for digest in digests)
+    add(project, "--commit", "another")  # the same file again
+    assert "has this run already; 3 runs" in capsys.readouterr().out
+    assert (project.folder / "h.jsonl").read_bytes().count(b"\n") == 3
 
 
 def test_without_a_config_the_run_is_kept_and_the_lack_is_said(
-    project: Project, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    project: Project, capsys, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     project.run(right_but(10))
     (project.folder / "elsewhere").mkdir()
@@ -99,42 +108,25 @@ def test_without_a_config_the_run_is_kept_and_the_lack_is_said(
     assert main(["history", "add", str(project.out / "accgate.json")]) == 0
     assert "there is no accuracy.toml here" in capsys.readouterr().err
     (made,) = read_history(Path("history.jsonl")).runs
-    assert made.checks[0].model == "m"
-    assert made.checks[0].reference.digest == ""
-
-
-def test_a_config_that_is_named_must_be_there(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
-    project.run(right_but(10))
-    assert main(["history", "add", str(project.out / "accgate.json"), "--config", "none.toml"]) == 2
+    assert (made.checks[0].model, made.checks[0].reference.digest) == ("m", "")
+    assert main(["history", "add", str(project.out / "accgate.json"), "--config", "none.toml", "--file", "h"]) == 2
     assert "none.toml" in capsys.readouterr().err
-    assert not Path("history.jsonl").exists()
+    assert not Path("h").exists()
 
 
-def test_a_reference_that_was_damaged_since_keeps_the_run(project: Project) -> None:
+def test_a_reference_that_was_damaged_or_removed_since_keeps_the_run(project: Project) -> None:
     project.run(right_but(10))
     (reference,) = project.store.rglob("sums.toml")
     reference.write_text("mean = = 3")
     add(project)
-    (made,) = read_history(project.folder / "h.jsonl").runs
-    assert made.checks[0].reference.digest == ""
-    assert made.checks[0].reference.mean == 95.0
-
-
-def test_a_reference_that_was_removed_since_keeps_the_run(project: Project) -> None:
-    project.run(right_but(10))
+    (check,) = only(project).checks
+    assert (check.reference.digest, check.reference.mean) == ("", 95.0)
+    (project.folder / "h.jsonl").unlink()
     for path in project.store.rglob("sums.*"):
         path.unlink()
     add(project)
-    (made,) = read_history(project.folder / "h.jsonl").runs
-    assert (made.checks[0].reference.digest, made.checks[0].reference.n) == ("", 200)
-
-
-def test_the_same_file_added_again_is_the_same_run(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
-    project.run(right_but(10))
-    add(project)
-    add(project, "--commit", "another")
-    assert "has this run already; 1 run" in capsys.readouterr().out
-    assert (project.folder / "h.jsonl").read_bytes().count(b"\n") == 1
+    (check,) = only(project).checks
+    assert (check.reference.digest, check.reference.n) == ("", 200)
 
 
 def test_times_are_utc_so_that_they_sort() -> None:
@@ -146,7 +138,7 @@ def test_times_are_utc_so_that_they_sort() -> None:
         line(Result("pass", 0, (), started="yesterday"))
 
 
-def test_a_verdict_of_compare_is_a_run_too(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_verdict_of_compare_is_a_run_too(tmp_path: Path, capsys) -> None:
     scores = [one_each([100.0] * 40 + [0.0] * (wrong + 10)) for wrong in (0, 0)]
     verdict = compare_scores(*scores, Design("paired", theta=20.0))
     made = line(result_of_verdict(verdict))
@@ -154,14 +146,12 @@ def test_a_verdict_of_compare_is_a_run_too(tmp_path: Path, capsys: pytest.Captur
     assert series_of([made])[0].name == "candidate against reference"
 
 
-def test_json_of_show_is_the_history_by_check(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
+def test_json_of_show_is_the_history_by_check(project: Project, capsys) -> None:
     project.run(right_but(10))
     add(project)
     capsys.readouterr()
     assert main(["history", "show", str(project.folder / "h.jsonl"), "--json"]) == 0
     (one,) = json.loads(capsys.readouterr().out)
-    assert (one["model"], one["task"]) == ("m", "sums")
     (shown,) = one["runs"]
-    assert shown["commit"] == "c0ffee"
+    assert (one["model"], one["task"], shown["commit"], shown["reference_changed"]) == ("m", "sums", "c0ffee", False)
     assert shown["candidate"] == {"mean": 95.0, "n": 200, "errors": 0, "readings": None}
-    assert shown["reference_changed"] is False

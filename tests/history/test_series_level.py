@@ -58,10 +58,10 @@ def test_a_run_that_took_all_samples_is_on_the_level_of_its_own_mean() -> None:
 
 def test_without_the_whole_reference_s_mean_the_run_s_own_figures_stand() -> None:
     bare = early(22, 36.0, 5.0)
-    own = levels(replace(bare, reference=replace(bare.reference, whole_mean=None)))
-    assert (own.reference, own.mean, own.gamma) == (36.0, 41.0, 30.0)
-    none = levels(replace(bare, reference=Against(None, None, whole_mean=76.0)))
-    assert (none.reference, none.mean, none.gamma) == (None, 41.0, 30.0)
+    without = replace(bare.reference, whole_mean=None)
+    for reference, mean in ((without, 36.0), (Against(None, None, whole_mean=76.0), None)):
+        own = levels(replace(bare, reference=reference))
+        assert (own.reference, own.mean, own.gamma) == (mean, 41.0, 30.0)
 
 
 def test_a_line_of_the_old_format_still_reads_and_stands_as_it_stood() -> None:
@@ -76,10 +76,8 @@ def test_a_line_of_the_old_format_still_reads_and_stands_as_it_stood() -> None:
 
 
 def test_old_and_new_lines_joined_in_either_order_are_the_same_bytes() -> None:
-    old, new = (
-        parse_history(OLD + b"\n", "old"),
-        history_of([run(1, early(93, 31.0, -2.0)), run(2, early(22, 36.0, -2.0))]),
-    )
+    old = parse_history(OLD + b"\n", "old")
+    new = history_of([run(1, early(93, 31.0, -2.0)), run(2, early(22, 36.0, -2.0))])
     assert merge_histories(old, new).content == merge_histories(new, old).content
     assert OLD + b"\n" in merge_histories(old, new).content
     assert parse_history(merge_histories(new, old).content, "h").runs == (*new.runs, *old.runs)
@@ -145,11 +143,12 @@ class TestOfRealGates:
         """A project whose runs take all 200 samples."""
         return Project(tmp_path).recorded(SAME)
 
-    def added(self, project: Project, scores: list[float], day: int) -> Point:
-        project.run(scores)
-        path = project.out / "accgate.json"
+    def added(self, project: Project, scores: list[float] | None = None, day: int = 1) -> Point:
+        """The check of a run, which is added to the history; of the last one where there are no scores."""
+        if scores is not None:
+            project.run(scores)
+        path, file = project.out / "accgate.json", project.folder / "h.jsonl"
         path.write_text(json.dumps(project.result | {"started": f"2026-03-{day:02d}T03:00:00+00:00"}))
-        file = project.folder / "h.jsonl"
         assert main(["history", "add", str(path), "--file", str(file), "--config", str(project.config)]) == 0
         return read_history(file).runs[-1].checks[0]
 
@@ -163,27 +162,20 @@ class TestOfRealGates:
         assert [levels(check).mean for check in (first, second)] == pytest.approx([100.0 * 118 / 158] * 2)
 
     def test_without_any_change_the_error_is_that_of_the_run_s_interval(self, project: Project) -> None:
-        check = self.added(project, SAME, 1)
+        check = self.added(project, SAME)
         low, high = project.check["interval"]["two_sided"]
         assert check.sigma == 0.0
         assert check.error == pytest.approx((high - low) / 2.0 / NormalDist().inv_cdf(0.95))
 
-    def test_a_run_of_all_samples_keeps_its_mean(self, whole: Project) -> None:
-        check = self.added(whole, right_but(43), 1)
+    def test_a_run_of_all_samples_keeps_its_mean_but_none_of_a_reference_that_was_replaced(
+        self, whole: Project
+    ) -> None:
+        check = self.added(whole, right_but(43))
         assert check.reference.whole_mean == 80.0
         assert levels(check).mean == check.candidate.mean == 78.5
-
-    def test_a_reference_that_was_replaced_since_the_run_does_not_move_it(self, whole: Project) -> None:
-        project = whole
-        project.run(right_but(41))
-        result = (project.out / "accgate.json").read_text()
-        assert project.record(right_but(60), args=["--reason", "other hardware"]) == 0
-        (project.folder / "r.json").write_text(result)
-        file = project.folder / "h.jsonl"
-        at = ["--file", str(file), "--config", str(project.config)]
-        assert main(["history", "add", str(project.folder / "r.json"), *at]) == 0
-        (check,) = read_history(file).runs[-1].checks
-        assert check.reference == Against(80.0, 200)
+        whole.run(right_but(41))
+        assert whole.record(right_but(60), args=["--reason", "other hardware"]) == 0
+        assert self.added(whole, day=2).reference == Against(80.0, 200)
 
     @pytest.mark.parametrize(
         ("told", "mean"), [({"test": "bootstrap", "statistic": "f1"}, None), ({"n": 201}, None), ({"n": 150}, 80.0)]
@@ -192,19 +184,15 @@ class TestOfRealGates:
         self, whole: Project, told: dict[str, object], mean: float | None
     ) -> None:
         whole.run(right_but(43))
-        result, path = whole.result, whole.out / "accgate.json"
-        check = result["checks"][0] | told
+        check = whole.check | told
         check["reference"] |= {"n": check["n"]}
-        path.write_text(json.dumps(result | {"checks": [check]}))
-        file = whole.folder / "h.jsonl"
-        assert main(["history", "add", str(path), "--file", str(file), "--config", str(whole.config)]) == 0
-        (made,) = read_history(file).runs
-        assert made.checks[0].reference.whole_mean == mean
+        (whole.out / "accgate.json").write_text(json.dumps(whole.result | {"checks": [check]}))
+        assert self.added(whole).reference.whole_mean == mean
 
     def test_of_two_means_the_reference_has_no_level(self, whole: Project) -> None:
         whole.tasks["sums"]["test"] = "two-sample"
         whole.write()
-        check = self.added(whole, right_but(43), 1)
+        check = self.added(whole, right_but(43))
         assert check.test == "two-sample"
         assert check.reference.whole_mean is None
         assert check.reference.digest

@@ -13,15 +13,14 @@ import pytest
 from accgate.cli.main import main
 from accgate.errors import BadInput, CannotEvaluate
 from accgate.history.file import add_run, history_of, merge_histories, parse_history, read_history, write_merged
-from accgate.history.run import Run
-from accgate.result import to_json
+from tests.cases import each
 from tests.history.made import run, season
-from tests.report.runs import result_of, verdict_of
 
 WRITER = """
 import sys
 from pathlib import Path
 from accgate.history.file import add_run, write_merged
+from tests.cases import each
 from tests.history.made import run
 path, name, joins = Path(sys.argv[1]), sys.argv[2], sys.argv[3:]
 print("ready", flush=True)
@@ -56,68 +55,40 @@ def of(*names: str) -> set[str]:
     return {f"{name}{day}" for name in names for day in range(1, 26)}
 
 
-def test_two_processes_that_add_at_once_lose_nothing(tmp_path: Path) -> None:
-    path = tmp_path / "history.jsonl"
-    writers(path, ("a",), ("b",))
-    read = read_history(path)
-    assert {made.result for made in read.runs} == of("a", "b")
-    assert not read.notes
-    assert path.read_bytes().count(b"\n") == 50
-
-
-def test_a_join_in_place_while_another_process_adds_loses_nothing(tmp_path: Path) -> None:
+def test_processes_that_add_and_join_in_place_at_once_lose_nothing(tmp_path: Path) -> None:
     path, other = tmp_path / "history.jsonl", tmp_path / "other.jsonl"
     other.write_bytes(season(4).content)
     writers(path, ("a", str(other)), ("b",))
     read = read_history(path)
     assert {made.result for made in read.runs} == of("a", "b") | {made.result for made in season(4).runs}
     assert not read.notes
-
-
-def test_two_commands_at_once_both_stand_in_the_file(tmp_path: Path) -> None:
-    results = []
-    for name, mean in (("one", 1.0), ("two", 2.0)):
-        (tmp_path / f"{name}.json").write_text(to_json(result_of(verdict_of(difference=mean))))
-        results.append(tmp_path / f"{name}.json")
-    command = [sys.executable, "-m", "accgate", "history", "add"]
-    started = [
-        subprocess.Popen([*command, str(path)], cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-        for path in results
-    ]
-    for process in started:
-        process.communicate()
-        assert process.returncode == 0
-    found = {check.difference for made in read_history(tmp_path / "history.jsonl").runs for check in made.checks}
-    assert found == {1.0, 2.0}
+    assert path.read_bytes().count(b"\n") == 54
 
 
 def test_a_run_is_added_once(tmp_path: Path) -> None:
     path = tmp_path / "deep" / "history.jsonl"
     assert add_run(path, run(1))[0] is True
     before = path.read_bytes()
+    assert before == history_of([run(1)]).content
     assert add_run(path, run(1))[0] is False
+    assert path.read_bytes() == before
+    path.write_bytes(b"")
+    assert read_history(path).lines == ()
+    assert add_run(path, run(1))[1].runs == (run(1),)
     assert path.read_bytes() == before
 
 
-def test_what_was_there_stays_byte_for_byte(tmp_path: Path) -> None:
+@each(("torn", "count"), [(season(3).content[:-30], 3), (season(1).content[:4], 1)])
+def test_what_was_there_stays_byte_for_byte(tmp_path: Path, torn: bytes, count: int) -> None:
     path = tmp_path / "history.jsonl"
-    torn = season(3).content[:-30]
     path.write_bytes(torn)
     assert add_run(path, run(9))[0] is True
     assert path.read_bytes() == torn + b"\n" + history_of([run(9)]).content
     read = read_history(path)
-    assert len(read.runs) == 3
-    assert len(read.notes) == 1
+    assert (len(read.runs), len(read.notes)) == (count, 1)
 
 
-def test_a_torn_first_line_is_no_hindrance(tmp_path: Path) -> None:
-    path = tmp_path / "history.jsonl"
-    path.write_bytes(season(1).content[:4])
-    add_run(path, run(9))
-    assert [made.result for made in read_history(path).runs] == [run(9).result]
-
-
-@pytest.mark.parametrize("text", ["verdict,pass\n", '{\n  "verdict": "pass"\n}\n', "[]", "<html>"])
+@each("text", ["verdict,pass\n", '{\n  "verdict": "pass"\n}\n', "[]", "<html>"])
 def test_another_file_is_refused_and_not_touched(tmp_path: Path, text: str) -> None:
     path = tmp_path / "accgate.json"
     path.write_text(text)
@@ -145,29 +116,23 @@ def test_joined_files_are_the_same_in_either_order(tmp_path: Path) -> None:
     outs = [tmp_path / "a.jsonl", tmp_path / "b.jsonl"]
     for out, order in zip(outs, ((one, two), (two, one)), strict=True):
         assert main(["history", "merge", *map(str, order), "--out", str(out)]) == 0
-    assert outs[0].read_bytes() == outs[1].read_bytes()
-    assert (
-        outs[0].read_bytes()
-        == merge_histories(parse_history(one.read_bytes(), "1"), parse_history(two.read_bytes(), "2")).content
-    )
-    assert [json.loads(line)["commit"] for line in outs[0].read_bytes().splitlines()[:3]] == [
-        run(day).commit for day in (1, 2, 3)
-    ]
+    joined = merge_histories(*(parse_history(path.read_bytes(), path.name) for path in (one, two))).content
+    assert outs[0].read_bytes() == outs[1].read_bytes() == joined
+    assert [json.loads(line)["commit"] for line in joined.splitlines()[:3]] == [run(day).commit for day in (1, 2, 3)]
 
 
-def test_a_join_refuses_to_replace_a_file_that_it_does_not_join(tmp_path: Path) -> None:
-    for day in (1, 2):
-        add_run(tmp_path / f"{day}.jsonl", run(day))
+def test_a_join_refuses_to_replace_a_file_that_it_does_not_join_or_to_join_one_that_is_not_there(
+    tmp_path: Path,
+) -> None:
+    one, two, gone = (tmp_path / f"{name}.jsonl" for name in ("one", "two", "gone"))
+    add_run(one, run(1))
+    add_run(two, run(2))
     with pytest.raises(BadInput, match="exists; name it among the histories"):
-        write_merged([tmp_path / "1.jsonl"], tmp_path / "2.jsonl")
-    assert [made.result for made in read_history(tmp_path / "2.jsonl").runs] == [run(2).result]
-
-
-def test_a_join_refuses_a_file_that_is_not_there_even_as_its_own_output(tmp_path: Path) -> None:
-    add_run(tmp_path / "1.jsonl", run(1))
-    with pytest.raises(BadInput, match=r"2\.jsonl: cannot be read"):
-        write_merged([tmp_path / "1.jsonl", tmp_path / "2.jsonl"], tmp_path / "2.jsonl")
-    assert not (tmp_path / "2.jsonl").exists()
+        write_merged([one], two)
+    assert [made.result for made in read_history(two).runs] == [run(2).result]
+    with pytest.raises(BadInput, match=r"gone\.jsonl: cannot be read"):
+        write_merged([one, gone], gone)
+    assert not gone.exists()
 
 
 def test_a_full_disk_leaves_the_file_as_it_was(tmp_path: Path) -> None:
@@ -191,12 +156,3 @@ def test_a_name_that_cannot_be_written_is_said(tmp_path: Path) -> None:
         add_run(tmp_path / "file" / "history.jsonl", run(1))
     with pytest.raises(BadInput, match="begin one with `accgate history add`"):
         read_history(tmp_path / "none.jsonl")
-
-
-def test_an_empty_file_is_an_empty_history(tmp_path: Path) -> None:
-    path = tmp_path / "history.jsonl"
-    path.touch()
-    assert read_history(path).lines == ()
-    made: Run = run(1)
-    assert add_run(path, made)[1].runs == (made,)
-    assert path.stat().st_size == len(history_of([made]).content)

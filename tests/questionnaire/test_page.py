@@ -1,21 +1,20 @@
 """The page and its key: what is drawn, in which order, and that nothing on the page tells the sides apart."""
 
-import hashlib
 import json
 import re
-from base64 import b64encode
 from collections import Counter
-from html.parser import HTMLParser
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-import pytest
-
+from accgate import questionnaire
 from accgate.questionnaire.answers import Question
 from accgate.questionnaire.key import Key, Wording
 from accgate.questionnaire.page import draw_questionnaire, page_html
+from accgate.report.html.inline import policy_hash
+from tests.cases import each
 from tests.questionnaire.made import Made, N, answers
+from tests.report.html_pages import document
 
 
 def build(n: int = 200, seed: int = 1, count: int | None = None) -> tuple[dict[str, Any], Key]:
@@ -122,9 +121,8 @@ def test_white_space_around_answers_which_engines_differ_in_is_not_shown(made: M
 def test_the_solved_examples_before_every_question_are_shown_apart(made: Made) -> None:
     rows = answers("reference", prompt="")
     for side in ("reference", "candidate"):
-        made.write(
-            side, [row | {"reply": f"{side} {i}", "prompt": f"1 + 1 = 2\n{i} + {i} ="} for i, row in enumerate(rows)]
-        )
+        own = [{"reply": f"{side} {i}", "prompt": f"1 + 1 = 2\n{i} + {i} ="} for i in range(N)]
+        made.write(side, [row | more for row, more in zip(rows, own, strict=True)])
     made.build()
     assert made.page["head"] == "1 + 1 = 2"
     assert {question["prompt"] for question in made.page["questions"]} == {f"{i} + {i} =" for i in range(N)}
@@ -148,26 +146,10 @@ def test_wording_of_a_file_takes_the_place_of_the_default(made: Made) -> None:
         encoding="utf-8",
     )
     assert "1 items" in made.build("--items", file)
-    page = made.page
-    assert (page["title"], page["levels"][4], page["items"]) == (
-        "Wie gut?",
-        "voll",
-        [{"id": "rude", "text": "Unhöflich."}],
-    )
+    assert (made.page["title"], made.page["levels"][4]) == ("Wie gut?", "voll")
+    assert made.page["items"] == [{"id": "rude", "text": "Unhöflich."}]
     assert made.key["items"] == [{"id": "rude", "text": "Unhöflich.", "reversed": True}]
     assert '<html lang="de">' in made.html
-
-
-class Elements(HTMLParser):
-    """The elements of a page as a browser's parser finds them."""
-
-    def __init__(self, html: str) -> None:
-        super().__init__()
-        self.found: list[tuple[str, dict[str, str | None]]] = []
-        self.feed(html)
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.found.append((tag, dict(attrs)))
 
 
 HOSTILE = (
@@ -182,7 +164,7 @@ def test_hostile_texts_make_no_element_and_come_back_as_they_were() -> None:
     html = page_html(page)
     assert html.isascii()
     harmless = page_html(build(n=11, count=11)[0])
-    assert [tag for tag, _ in Elements(html).found] == [tag for tag, _ in Elements(harmless).found]
+    assert document(html).tags == document(harmless).tags
     data = html.split('id="data">')[1].split("</script>")[0]
     assert not set(data) & set("<>&")
     assert json.loads(data) == page
@@ -190,15 +172,12 @@ def test_hostile_texts_make_no_element_and_come_back_as_they_were() -> None:
 
 def test_the_policy_lets_only_the_page_s_own_style_and_script_run() -> None:
     html = page_html(build()[0])
-    (policy,) = [
-        attributes["content"] or "" for tag, attributes in Elements(html).found
-        if attributes.get("http-equiv") == "Content-Security-Policy"
-    ]  # fmt: skip
+    policy = document(html).policy
     assert policy.startswith("default-src 'none'; ")
     assert "unsafe" not in policy
     for element, directive in (("script", "script-src"), ("style", "style-src")):
         (content,) = re.findall(rf"<{element}>(.*?)</{element}>", html, re.DOTALL)
-        assert f"{directive} 'sha256-{b64encode(hashlib.sha256(content.encode()).digest()).decode()}'" in policy
+        assert f"{directive} {policy_hash(content)}" in policy
     assert not re.search(r"""(?:src|href|action)\s*=\s*["']|@import|url\(|https?:""", html)
 
 
@@ -214,8 +193,6 @@ def test_the_digest_changes_with_anything_that_is_shown(made: Made) -> None:
     assert made.page["digest"] != before
 
 
-@pytest.mark.parametrize("name", ["templates/page.html.j2", "templates/page.css", "templates/page.js"])
+@each("name", ["page.html.j2", "page.css", "page.js"])
 def test_the_page_s_parts_are_ascii_files_of_the_package(name: str) -> None:
-    from accgate import questionnaire as package
-
-    assert (Path(package.__file__).parent / name).read_text(encoding="ascii")
+    assert (Path(questionnaire.__file__).parent / "templates" / name).read_text(encoding="ascii")

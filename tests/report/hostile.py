@@ -28,9 +28,9 @@ ATOMS = [
 
 
 def hostile() -> list[str]:
-    """Each atom, and random mixtures of them, 300 in all."""
+    """Each atom, and random mixtures of them, 180 in all."""
     draw = random.Random(20261121)
-    mixed = ["".join(draw.choices([*ATOMS, " "], k=draw.randint(2, 8))) for _ in range(300 - len(ATOMS))]
+    mixed = ["".join(draw.choices([*ATOMS, " "], k=draw.randint(2, 8))) for _ in range(180 - len(ATOMS))]
     return ATOMS + mixed
 
 

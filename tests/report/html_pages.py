@@ -22,23 +22,7 @@ from tests.gates import Project, write_lines
 from tests.report.runs import result_of
 
 VOID = {"meta", "input", "wbr"}
-WORDS = (
-    "the",
-    "model",
-    "adds",
-    "both",
-    "numbers",
-    "and",
-    "says",
-    "what",
-    "it",
-    "found",
-    "so",
-    "that",
-    "all",
-    "can",
-    "see",
-)
+WORDS = ["the", "model", "adds", "both", "numbers", "and", "says", "what", "it", "found", "so", "that"]
 
 
 @dataclass
@@ -203,34 +187,21 @@ def write_samples(folder: Path, flips: Sequence[Flip], *, model: str = "m", task
     )
 
 
-def written_run(
-    folder: Path, checks: int, n: int, *, lost: float = 0.05, early: bool = False, words: int = 40
-) -> Result:
+def written_run(folder: Path, checks: int, n: int, *, lost: float = 0.05, early: bool = False) -> Result:
     """A run's folder of so many checks of n samples, with prompts, replies and the reference's scores of each."""
     verdicts = []
     for check in range(checks):
         before, after = changed(n, lost, 0.02, seed=check)
         given = Ids(f"{check:04x}{at:012x}" for at in range(n))
         ids = given.take(order_of(0, given))
-        verdict = compare(
-            dict(zip(ids, before, strict=True)), dict(zip(ids, after, strict=True)), theta=2.0, early_stopping=early
-        )
-        verdict = replace(verdict, model="model", task=f"task-{check}")
-        paths = paths_of(folder, "model", f"task-{check}")
-        paths.records.parent.mkdir(parents=True, exist_ok=True)
-        draw = random.Random(check)
-        texts = [" ".join(draw.choices(WORDS, k=words)) for _ in range(n)]
-        with paths.records.open("wb") as file:
-            for id_, score, text in zip(ids, after, texts, strict=True):
-                reply = f"{text} So the answer is {int(score)}."
-                file.write(to_line(Record(id_, 0, score, "100", None, reply, "stop", 50, 40, 1.0, None)))
-        write_gzip_lines(paths.prompts, ({"id": i, "prompt": f"Question {k}: {' '.join(draw.choices(WORDS, k=30))}?"}
-                                         for k, i in enumerate(ids)))  # fmt: skip
-        write_gzip_lines(paths.before, (
-            {"id": i, "repeat": 0, "score": s, "reply": f"{t} So the answer is {int(s)}."}
-            for i, s, t in zip(ids, before, texts, strict=True)
-        ))  # fmt: skip
-        verdicts.append(verdict)
+        sides = (dict(zip(ids, side, strict=True)) for side in (before, after))
+        verdicts.append(replace(compare(*sides, theta=2.0, early_stopping=early), model="model", task=f"task-{check}"))
+        draw, flips = random.Random(check), []
+        for number, (id_, *scores) in enumerate(zip(ids, before, after, strict=True)):
+            prompt, text = (" ".join(draw.choices(WORDS, k=count)) for count in (30, 40))
+            then, now = (f"{text} So the answer is {int(score)}." for score in scores)
+            flips.append(Flip(id_, f"Question {number}: {prompt}?", "100", then, now, *scores))
+        write_samples(folder, flips, model="model", task=f"task-{check}")
     result = result_of(*verdicts)
     write_result(result, folder)
     return result

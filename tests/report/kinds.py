@@ -130,13 +130,7 @@ def kinds() -> dict[str, Kind]:
     return {
         "healthy": Kind(
             run_of([tried]),
-            (
-                "Passed",
-                "46.7 to 44.4",
-                "within chance",
-                "No action needed",
-                "smollm2-kv-q8, compared with smollm2 of 2026-11-12 (4e1c0aa): cache_type_k not set → q4_0",
-            ),
+            ("Passed", "46.7 to 44.4", "within chance", "No action needed", "cache_type_k not set → q4_0"),
         ),
         "failed": Kind(
             run_of([lost]), (*figures, "undo the changed settings", "cache_type_k", "6 + 14"), flips_of(lost, SUMS)
@@ -147,9 +141,7 @@ def kinds() -> dict[str, Kind]:
                 "mmlu_pro fell 3.6 points, 72.4 to 68.8, on qwen3-8b-fp8",
                 "humaneval on qwen3-8b-fp8 is undecided",
                 "the other 10 checks pass",
-                "accgate blame",
                 "qwen3-8b-fp8, compared with qwen3-8b of 2026-11-12 (4e1c0aa): engine vllm 0.21.0 → vllm 0.22.1; ",
-                "llama-3.1-8b-fp8, compared with llama-3.1-8b of 2026-11-12 (4e1c0aa)",
             ),
             flips_of(mixed[0], PHYSICS),
         ),
@@ -159,14 +151,7 @@ def kinds() -> dict[str, Kind]:
         ),
         "loosened": Kind(
             run_of(healthy),
-            (
-                "Waiting for approval",
-                "loosens the gate",
-                "All 12 checks pass",
-                "2 of 4 changed rules",
-                "write permission",
-                "tasks.gsm8k.theta",
-            ),
+            ("Waiting for approval", "loosens the gate", "All 12 checks pass", "2 of 4 changed rules"),
             guard=Guard("loosened", LOOSER, None, "2 changes loosen the gate."),
         ),
         "unread": Kind(

@@ -1,9 +1,12 @@
 """Verdicts and runs of the tests of reports."""
 
+import io
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 import pytest
+from rich.console import Console
 
 from accgate.errors import exit_code, worst
 from accgate.report import sandbox
@@ -24,29 +27,22 @@ def verdict_of(name: str = "pass", **keys: Any) -> Verdict:
 
 def groups_of(*names: str, standing_out: int = 1) -> Groups:
     """Groups of these names, the first of which stand out."""
-    rows = (
-        GroupFigures(
-            name,
-            40,
-            80.0,
-            60.0,
-            -20.0,
-            (-40.0, -5.0 if i < standing_out else 5.0),
-            1e-4,
-            0.002,
-            9,
-            1,
-            0,
-            i < standing_out,
-        )
-        for i, name in enumerate(names)
-    )
+    quiet = GroupFigures("", 40, 80.0, 60.0, -20.0, (-40.0, 5.0), 1e-4, 0.002, 9, 1)
+    loud = replace(quiet, interval=(-40.0, -5.0), stands_out=True)
+    rows = (replace(loud if i < standing_out else quiet, name=name) for i, name in enumerate(names))
     return Groups(max(len(names), 2), 0.05, any_stop=False, rows=tuple(rows))
 
 
 def result_of(*verdicts: Verdict) -> Result:
     names = [verdict.verdict for verdict in verdicts]
     return Result(worst(names), exit_code(names), verdicts, accgate="0.1.0")
+
+
+def printed(show: Callable[[Console], object], width: int = 200, **keys: Any) -> str:
+    """What a terminal of this width shows, or a log where no key says otherwise."""
+    file = io.StringIO()
+    show(Console(file=file, width=width, **keys))
+    return file.getvalue()
 
 
 def render_templates_here(monkeypatch: pytest.MonkeyPatch) -> None:

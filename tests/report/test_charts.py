@@ -2,6 +2,8 @@
 
 import math
 import re
+from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -54,7 +56,7 @@ def paired(lost: float = 0.08, **keys: Any) -> Verdict:
     return compare(*changed(600, lost, 0.03), theta=3.0, **keys)
 
 
-VERDICTS = {
+VERDICTS: dict[str, Callable[[], Verdict]] = {
     "two-sample": two_sample,
     "better": lambda: two_sample(-3.0),
     "paired": paired,
@@ -68,9 +70,14 @@ VERDICTS = {
 }
 
 
+@cache
+def verdict_named(name: str) -> Verdict:
+    return VERDICTS[name]()
+
+
 @each("name", VERDICTS)
 def test_the_pictures_figures_are_those_of_the_verdict(name: str) -> None:
-    verdict = VERDICTS[name]()
+    verdict = verdict_named(name)
     chart = distribution_chart(verdict, "k")
     picture = drawn(chart)
     wanted = {
@@ -91,7 +98,7 @@ def test_the_pictures_figures_are_those_of_the_verdict(name: str) -> None:
 
 @each("name", VERDICTS)
 def test_worse_is_left_and_alpha_is_shaded_beyond_the_limit_and_beta_before_it(name: str) -> None:
-    verdict = VERDICTS[name]()
+    verdict = verdict_named(name)
     picture = drawn(distribution_chart(verdict, "k"))
     if verdict.gamma is None and not verdict.is_early:
         assert picture.all("path", "shade") == []
@@ -122,7 +129,7 @@ def test_of_a_normal_test_the_shaded_areas_are_alpha_and_beta() -> None:
 
 
 def test_where_nothing_changed_the_caption_says_where_the_width_is_from() -> None:
-    verdict = VERDICTS["unchanged"]()
+    verdict = verdict_named("unchanged")
     chart = distribution_chart(verdict, "k")
     assert drawn(chart).all("rect", "zone")
     assert chart is not None
@@ -156,17 +163,14 @@ def test_a_drop_that_is_allowed_is_part_of_the_drop_that_is_drawn() -> None:
     assert theta_text(verdict) == "3.5"
 
 
-def test_an_axis_whose_ends_meet_still_has_a_place_for_everything() -> None:
+def test_an_axis_whose_ends_meet_has_a_place_for_everything_and_attributes_cannot_be_left() -> None:
     assert axis_of(5.0, 5.0).at(5.0) == 0.5
-
-
-def test_attributes_cannot_be_left_by_what_stands_in_them() -> None:
     assert element("a", b='"><script>') == '<a b="&quot;&gt;&lt;script&gt;"/>'
 
 
 @each("name", ["stopped", "failed early"])
 def test_a_run_that_stopped_early_is_drawn_where_it_stopped_as_wide_as_its_interval(name: str) -> None:
-    verdict = VERDICTS[name]()
+    verdict = verdict_named(name)
     chart = distribution_chart(verdict, "k")
     picture = drawn(chart)
     assert verdict.n_max is not None
@@ -180,9 +184,9 @@ def test_a_run_that_stopped_early_is_drawn_where_it_stopped_as_wide_as_its_inter
     assert f"The run stopped at {verdict.n:,} of {verdict.n_max:,} samples" in chart.caption
 
 
-@pytest.mark.parametrize("n", [1, 2, 5])
-@pytest.mark.parametrize("lost", [0, 1])
-@pytest.mark.parametrize("test", ["paired", "gsprt", "group-sequential", "e-process", "two-sample"])
+@each("n", [1, 2, 5])
+@each("lost", [0, 1])
+@each("test", ["paired", "gsprt", "group-sequential", "e-process", "two-sample"])
 def test_the_smallest_runs_have_pictures_or_none_but_no_fault(n: int, lost: int, test: Any) -> None:
     verdict = compare([100.0] * n, [0.0] * lost + [100.0] * (n - lost), theta=3.0, test=test)
     chart = distribution_chart(verdict, "k")

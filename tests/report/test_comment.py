@@ -6,8 +6,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from accgate.guard.state import Guard, RuleChange
 from accgate.report.cause import CauseView
 from accgate.report.comment import About, Failure, render_comment
@@ -17,9 +15,10 @@ from accgate.report.story import headline_of
 from accgate.report.views import HEADINGS
 from accgate.result import Result
 from accgate.verdict import CandidateSummary, Drift, ReferenceSummary
+from tests.cases import each
 from tests.gates import RIGHT, Project, right_but
 from tests.report.hostile import assert_inert, assert_no_command, hostile
-from tests.report.kinds import ABOUT, LLAMA, LOOSER, QWEN, URL, kinds
+from tests.report.kinds import ABOUT, LOOSER, URL, kinds
 from tests.report.rendered import Page, page_of
 from tests.report.runs import groups_of, result_of, verdict_of
 
@@ -71,24 +70,12 @@ def test_means_gamma_theta_and_verdict_of_every_check_stand_above_the_first_fold
             assert all(re.fullmatch(r"-?[\d.]+|none|–|asked [\d.]+", cell) for cell in row[3:]), row
 
 
-def test_the_figures_of_the_table_are_those_of_the_result_and_the_worst_stands_first() -> None:
-    kind = kinds()["mixed"]
-    assert kind.result is not None
-    first, second = page_of(kind.comment()).tables[:2]
-    assert [row[0].split()[0] for row in (*first[1:], *second[1:])] == ["✕", "?", *["✓"] * 10]
-    by_name = {(v.task, v.model): v for v in kind.result.checks}
-    for model, table in ((QWEN, first), (LLAMA, second)):
-        shown = [[float(text) for text in re.findall(r"[-+]?[\d.]+", " ".join(row[1:]).replace("−", "-"))]
-                 for row in table[1:]]  # fmt: skip
-        passes = [figures[0] for row, figures in zip(table[1:], shown, strict=True) if row[0].startswith("✓")]
-        assert passes == sorted(passes)
-        for row, (change, before, now, gamma, theta) in zip(table[1:], shown, strict=True):
-            verdict = by_name[row[0].split()[1], model]
-            pairs = (before, verdict.reference.mean), (now, verdict.candidate.mean), (gamma, verdict.gamma)
-            assert all(value is not None and abs(figure - value) <= 0.051 for figure, value in pairs), row
-            assert before + change == pytest.approx(now)
-            assert verdict.theta is not None
-            assert 0.0 <= theta - verdict.theta < 0.1001  # rounded up: no run sees less than it says
+def test_the_worst_check_stands_first_and_those_that_pass_by_their_change() -> None:
+    tables = page_of(kinds()["mixed"].comment()).tables[:2]
+    assert [row[0].split()[0] for table in tables for row in table[1:]] == ["✕", "?", *["✓"] * 10]
+    for table in tables:
+        changes = [float(row[1].replace("−", "-")) for row in table[1:] if row[0].startswith("✓")]
+        assert changes == sorted(changes)
 
 
 def test_a_search_that_was_made_is_not_advised() -> None:
@@ -125,18 +112,13 @@ def test_answers_and_settings_are_three_at_most_and_the_rest_is_counted() -> Non
 
 
 def test_a_real_regression_shows_its_answers_and_report_md_says_the_same(tmp_path: Path) -> None:
-    project = Project(tmp_path, tasks=("one", "two"), n=100)
-    project.record([RIGHT] * 100, right_but(5, 100))
+    project = Project(tmp_path, tasks=("one", "two"), n=100).recorded([RIGHT] * 100, right_but(5, 100))
     assert project.run(right_but(30, 100), right_but(6, 100)) == 1
     result = read_result(project.out / "accgate.json")
     report = page_of((project.out / "report.md").read_text(encoding="utf-8"))
     found = page(result, flips=flips_of_result(result, project.out))
-    assert (
-        found.headings
-        == report.headings
-        == ["✕ Regression: one fell 30.0 points, 100.0 to 70.0, and 1 more of 3 checks"]
-    )
-    assert report.tables[0] == found.tables[0]
+    assert found.headings == ["✕ Regression: one fell 30.0 points, 100.0 to 70.0, and 1 more of 3 checks"]
+    assert (report.headings, report.tables[0]) == (found.headings, found.tables[0])
     assert ["id", "Prompt", "Expected", "Before", "Now"] in [table[0] for table in report.tables]
 
 
@@ -170,9 +152,8 @@ def test_a_loosened_gate_leads_where_the_run_passes_and_follows_the_verdict_wher
     for name in ("regression", "inconclusive", "no-reference", "error"):
         result = result_of(verdict_of(name))
         text = render_comment(result, ABOUT, guard=LOOSENED)
-        assert page_of(text).headings == [
-            f"{' '.join(headline_of(result))}. This pull request also loosens the gate"
-        ]  # fmt: skip
+        (heading,) = page_of(text).headings
+        assert heading == f"{' '.join(headline_of(result))}. This pull request also loosens the gate"
         assert text.index("| Check") < text.index("| Rule")
     failed = page(None, failure=Failure(3, ""), guard=LOOSENED)
     assert failed.headings[0].endswith("This pull request also loosens the gate")
@@ -180,17 +161,15 @@ def test_a_loosened_gate_leads_where_the_run_passes_and_follows_the_verdict_wher
 
 
 def test_a_guard_that_cannot_be_read_does_not_hold() -> None:
-    blind = Guard("unreadable", (), None, "the token lacks contents: read")
     for name in ("pass", "regression"):
-        found = page(result_of(verdict_of(name)), guard=blind)
+        found = page(result_of(verdict_of(name)), guard=Guard("unreadable", (), None, "it lacks contents: read"))
         assert "ould not check whether this pull request" in found.headings[0]
         assert "✓" not in found.headings[0]
-        assert "the token lacks contents: read" in found.text
+        assert "it lacks contents: read" in found.text
         assert "somebody with write permission" not in found.text
     seen = page(result_of(verdict_of()), guard=Guard("unreadable", LOOSER, None, "grant pull-requests: read"))
-    assert seen.headings == [
-        "▽ Waiting for approval: this pull request loosens the gate, and its approval could not be checked"
-    ]
+    assert seen.headings[0].startswith("▽ Waiting for approval")
+    assert seen.headings[0].endswith("its approval could not be checked")
     assert "grant pull-requests: read" in seen.text
     assert "somebody with write permission" in seen.text
 
@@ -248,11 +227,11 @@ def test_a_run_without_a_result_says_why_and_shows_the_end_of_its_log() -> None:
 
 
 def test_the_footer_names_check_config_and_commit_where_they_are_not_the_usual_ones() -> None:
+    commit = f"Commit `{'f' * 7}`"
     text = render_comment(result_of(verdict_of()), About("accuracy (a100)", "ci/accuracy.toml", "f" * 40))
-    assert f"Check `accuracy (a100)` of `ci/accuracy.toml`. Commit `{'f' * 7}`" in text
+    assert f"Check `accuracy (a100)` of `ci/accuracy.toml`. {commit}" in text
     usual = render_comment(result_of(verdict_of()), About("accgate", "accuracy.toml", "f" * 40))
-    assert "Check `" not in usual
-    assert f"Commit `{'f' * 7}`" in usual
+    assert ("Check `" in usual, commit in usual) == (False, True)
 
 
 def test_a_report_or_picture_without_a_web_address_is_not_linked() -> None:
@@ -283,14 +262,9 @@ def test_lower_is_better_reads_the_right_way_round() -> None:
 
 def test_groups_and_drift_are_named_above_the_folds_only_where_they_stand_out() -> None:
     names = [f"subject_{i}" for i in range(57)]
-    quiet = page(result_of(verdict_of(groups=groups_of(*names, standing_out=0)))).text
-    assert "subject" not in quiet
-    loud = render_comment(result_of(verdict_of(groups=groups_of(*names, standing_out=5))), ABOUT)
-    above = first_screen(loud)
-    assert (
-        "m / t: 5 of 57 groups stand out: subject_0 fell by 20.0 points (of 40 samples 9 got worse, 1 better); "
-        in above
-    )
+    assert "subject" not in page(result_of(verdict_of(groups=groups_of(*names, standing_out=0)))).text
+    above = first_screen(render_comment(result_of(verdict_of(groups=groups_of(*names, standing_out=5))), ABOUT))
+    assert "m / t: 5 of 57 groups stand out: subject_0 fell by 20.0 points" in above
     assert "; and 2 more." in above
     assert "subject_3" not in above
     many = render_comment(result_of(*[verdict_of(groups=groups_of(*names), task=f"t{i}") for i in range(300)]), ABOUT)
@@ -346,20 +320,17 @@ SHAPES = [
 
 
 def test_hostile_content_is_inert_everywhere() -> None:
+    """Each text in one kind of comment; by turns, as the mechanism is one."""
     for number, text in enumerate(hostile()):
-        kind = number % 4
-        for at in {0, kind} if number % 2 else {kind}:
-            (markdown,), shape = everywhere(text, [at]), SHAPES[at]
-            assert_no_command(markdown)
-            found = page_of(markdown)
-            assert_inert(found)
-            assert [[len(row) for row in table] for table in found.tables] == shape, text
-            assert len(found.headings) == 1, text
-            assert markdown.encode()
-            if at == kind:
-                plain = page_of(markdown, html=False)
-                assert plain.tables == found.tables
-                assert plain.tags <= found.tags
+        (markdown,), shape = everywhere(text, [number % 4]), SHAPES[number % 4]
+        assert_no_command(markdown)
+        found, plain = page_of(markdown), page_of(markdown, html=False)
+        assert_inert(found)
+        assert [[len(row) for row in table] for table in found.tables] == shape, text
+        assert len(found.headings) == 1, text
+        assert markdown.encode()
+        assert plain.tables == found.tables
+        assert plain.tags <= found.tags
 
 
 def test_a_megabyte_in_every_text_gives_a_short_comment() -> None:
@@ -378,17 +349,17 @@ def test_a_log_cannot_end_its_block() -> None:
     assert found.blocks[0].replace("\u200b", "").strip() == log
 
 
-@pytest.mark.parametrize(
+@each(
     ("references", "started", "line"),
     [
-        ([{"runs": 3, "engine": "vllm 0.21.0; 0.22.1"}], "2026-11-26T08:00:00+00:00",
+        ([{"runs": 3, "engine": "vllm 0.21.0; 0.22.1"}], "2026-11-26",
          "(4e1c0aa), 14 days old, from 3 runs with vllm 0.21.0, 0.22.1"),
-        ([{"runs": 1}], "2026-11-13T08:00:00+00:00", "(4e1c0aa), 1 day old"),
+        ([{"runs": 1}], "2026-11-13", "(4e1c0aa), 1 day old"),
         ([{"engine": "vllm 0.21.0"}], None, "(4e1c0aa), made with vllm 0.21.0"),
-        ([{"runs": 1}, {"runs": 4, "date": "2026-10-12"}], "2026-11-26T08:00:00+00:00",
+        ([{"runs": 1}, {"runs": 4, "date": "2026-10-12"}], "2026-11-26",
          "of 2026-10-12 to 2026-11-12 (4e1c0aa), 14 to 45 days old, from 1 to 4 runs"),
-        ([{}], "2026-11-01T08:00:00+00:00", "its reference of 2026-11-12 (4e1c0aa)"),
-        ([{"runs": 2, "date": None}], "2026-11-26T08:00:00+00:00", "of an unknown date (4e1c0aa), from 2 runs"),
+        ([{}], "2026-11-01", "its reference of 2026-11-12 (4e1c0aa)"),
+        ([{"runs": 2, "date": None}], "2026-11-26", "of an unknown date (4e1c0aa), from 2 runs"),
     ],
 )  # fmt: skip
 def test_the_reference_s_line_says_how_old_it_is_and_what_made_it(
@@ -396,6 +367,6 @@ def test_the_reference_s_line_says_how_old_it_is_and_what_made_it(
 ) -> None:
     made = {"name": "m", "date": "2026-11-12", "commit": "4e1c0aa"}
     sides = [ReferenceSummary(75.0, 400, **made | keys) for keys in references]
-    verdicts = [replace(verdict_of("pass", task=f"t{place}"), reference=side) for place, side in enumerate(sides)]
-    text = first_screen(render_comment(replace(result_of(*verdicts), started=started), ABOUT))
+    result = result_of(*(replace(verdict_of(task=f"t{at}"), reference=side) for at, side in enumerate(sides)))
+    text = first_screen(render_comment(replace(result, started=started and f"{started}T08:00:00+00:00"), ABOUT))
     assert re.search(rf"{re.escape(line)}(?! ?[,(])", text), text

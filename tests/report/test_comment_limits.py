@@ -45,8 +45,8 @@ CHANGES = tuple(
 
 @each(
     ("count", "failing", "name", "limit"),
-    [(1, 1, "x", 65_000), (40, 0, "x", SMALLEST), (40, 40, "x", 20_000), (120, 0, "x" * 200, SMALLEST),
-     (90, 90, "é<" * 150, 65_000), (60, 7, "@" * 300, SMALLEST)],
+    [(1, 1, "x", 65_000), (40, 0, "x" * 200, SMALLEST), (40, 40, "x", 20_000), (50, 50, "é<" * 150, 65_000),
+     (40, 7, "@" * 300, SMALLEST)],
 )  # fmt: skip
 def test_a_comment_of_any_run_is_whole_and_within_the_limit(count: int, failing: int, name: str, limit: int) -> None:
     result, flips = of_many(count, failing=failing, name=name)
@@ -76,7 +76,7 @@ def parts(markdown: str) -> tuple[int, ...]:
 def test_what_matters_least_goes_first() -> None:
     result, flips = of_many(60, failing=20, name="n" * 60)
     guard = Guard("loosened", CHANGES[:60], None, "reason")
-    limits = (600_000, 200_000, 100_000, *range(90_000, SMALLEST - 1, -9_000), SMALLEST)
+    limits = (600_000, 200_000, 100_000, *range(90_000, SMALLEST - 1, -20_000), SMALLEST)
     seen = [parts(render_comment(result, ABOUT, guard=guard, flips=flips, limit=limit)) for limit in limits]
     assert seen[0] == (60, 60, 60)
     assert all(a >= b for first, second in itertools.pairwise(seen) for a, b in zip(first, second, strict=True))
@@ -87,27 +87,23 @@ def test_what_matters_least_goes_first() -> None:
 
 
 def test_left_out_parts_are_counted_and_the_full_report_is_linked() -> None:
-    result, flips = of_many(700, failing=3)
-    found = page_of(render_comment(result, ABOUT, flips=flips))
+    result, flips = of_many(120, failing=3)
+    found = page_of(render_comment(result, ABOUT, flips=flips, limit=20_000))
     assert "Parts were left out" in found.text
     assert found.links == [URL]
     rows = [row[0].split()[0] for row in found.tables[0][1:]]
     assert rows[:3] == ["✕"] * 3
-    assert found.tables[0][-1][0] == f"✓ {697 - (len(rows) - 4)} others pass"
-    without = page_of(render_comment(result, replace(ABOUT, report_url=None), flips=flips))
+    assert found.tables[0][-1][0] == f"✓ {117 - (len(rows) - 4)} others pass"
+    without = page_of(render_comment(result, replace(ABOUT, report_url=None), flips=flips, limit=20_000))
     assert "report.md and accgate.json of the run have them" in without.text
-    result, _ = of_many(1_100, failing=900, name="é<" * 150)
-    found = page_of(render_comment(result, ABOUT))
+    result, _ = of_many(150, failing=120, name="é<" * 150)
+    found = page_of(render_comment(result, ABOUT, limit=SMALLEST))
     shown = len(found.tables[0]) - 2
-    assert 10 <= shown < 900
+    assert 10 <= shown < 120
     assert {row[0][0] for row in found.tables[0][1:-1]} == {"✕"}
-    assert f"and {900 - shown} further checks that did not pass." in found.text
-    assert found.tables[0][-1][0] == "✓ 200 others pass"
-
-
-def test_left_out_rules_are_counted() -> None:
-    guard = Guard("loosened", CHANGES, None, "r")
-    markdown = render_comment(result_of(verdict_of()), ABOUT, guard=guard, limit=30_000)
+    assert f"and {120 - shown} further checks that did not pass." in found.text
+    assert found.tables[0][-1][0] == "✓ 30 others pass"
+    markdown = render_comment(result_of(verdict_of()), ABOUT, guard=Guard("loosened", CHANGES, None, "r"), limit=30_000)
     rules = parts(markdown)[1]
     assert 0 < rules < 300
     assert f"and {300 - rules} more." in markdown
@@ -144,12 +140,13 @@ def test_a_block_that_forgets_escaping_is_inert(monkeypatch: pytest.MonkeyPatch)
         render_templates_here(monkeypatch)  # from the second on
 
 
-def test_a_block_can_be_replaced_and_extended() -> None:
-    markdown = own(
+def test_a_block_can_be_replaced_and_extended_and_is_cut_to_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    blocks = (
         "{% block headline %}## Accuracy: {{ headline }}{% endblock %}"
         "{% block details %}{% for check in checks %}{{ check.change | code }} {{ check.verdict.difference | signed }}"
         "{% endfor %}{% endblock %}{% block footer %}{{ super() }} ours{% endblock %}"
     )
+    markdown = own(blocks)
     found = page_of(markdown)
     assert found.headings == ["Accuracy: Regression: t fell 5.0 points, 75.0 to 70.0"]
     assert "<details>" not in markdown
@@ -157,6 +154,12 @@ def test_a_block_can_be_replaced_and_extended() -> None:
     assert "-5.00" in found.text
     assert re.search(r"accgate 0.1.0</sub>\s+ours\n$", markdown)
     assert "/accgate accept REASON" in markdown
+    render_templates_here(monkeypatch)
+    result, flips = of_many(90, failing=30, name="n" * 60)
+    markdown = own("{% block headline %}## Ours{% endblock %}", result, flips=flips)
+    assert len(markdown.encode()) <= 65_000
+    assert page_of(markdown).headings == ["Ours"]
+    assert "Parts were left out" in page_of(markdown).text
 
 
 def test_the_example_of_the_documentation_works() -> None:
@@ -169,18 +172,12 @@ def test_the_example_of_the_documentation_works() -> None:
 
 FAULTS = (
     ("{% block headline %}{{ nope }}{% endblock %}", "'nope' is undefined"),
-    ("{% block headline %}{{ result.nope }}{% endblock %}", "has no attribute 'nope'"),
     ("{% block headline %}{% if %}{% endblock %}", "(line 1)"),
     ("{% block headline %}", "Unexpected end of template"),
     ("{% block headline %}{{ ''.__class__.__mro__ }}{% endblock %}", "unsafe"),
-    ("{% block headline %}{{ headline.format(result) }}{% endblock %}", "unsafe"),
     ("{% block headline %}{{ headline | tojson }}{% endblock %}", "No filter named 'tojson'"),
     ("{% block headline %}{% include '/etc/passwd' %}{% endblock %}", "there is no template /etc/passwd"),
-    ("{% block headline %}{% include '../comment.py' %}{% endblock %}", "there is no template ../comment.py"),
-    ("{% block headline %}{{ 1 / 0 }}{% endblock %}", "division by zero"),
     ("{% block headline %}{{ 'x' | number }}{% endblock %}", "ValueError"),
-    ("{% block headline %}{{ 'x' * 10 ** 9 }}{% endblock %}", "* is for numbers here"),
-    ("{% block headline %}{{ range(10 ** 9) }}{% endblock %}", "Range too big"),
     ("{% macro m() %}{{ m() }}{% endmacro %}{% block headline %}{{ m() }}{% endblock %}", "m"),
     ("{% block headline %}" + "x" * 70_000 + "{% endblock %}", "more than 65,000 bytes"),
     ("{% block headline %}{{ '@team <b>' | nope }}{% endblock %}", "nope"),
@@ -205,18 +202,6 @@ def test_a_template_that_fails_gives_the_standard_comment_and_says_why(monkeypat
         assert_inert(found, links=(URL,))
 
 
-def test_a_template_is_cut_to_the_limit_as_the_standard_is(monkeypatch: pytest.MonkeyPatch) -> None:
-    render_templates_here(monkeypatch)
-    result, flips = of_many(90, failing=30, name="n" * 60)
-    markdown = own("{% block headline %}## Ours{% endblock %}", result, flips=flips)
-    assert len(markdown.encode()) <= 65_000
-    found = page_of(markdown)
-    assert found.headings == ["Ours"]
-    assert "Parts were left out" in found.text
-
-
 def test_a_template_without_extends_is_the_whole_comment() -> None:
-    text = render_comment(
-        result_of(verdict_of()), ABOUT, template="{{ symbol }} {{ about.title }} {{ result.checks | length }}"
-    )
-    assert text == "✓ accgate 1\n"
+    template = "{{ symbol }} {{ about.title }} {{ result.checks | length }}"
+    assert render_comment(result_of(verdict_of()), ABOUT, template=template) == "✓ accgate 1\n"

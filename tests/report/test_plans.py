@@ -1,11 +1,9 @@
 """The plan in the terminal: a table, and a sentence per check."""
 
-import io
 import json
 from pathlib import Path
 
 import pytest
-from rich.console import Console
 
 from accgate import load_config
 from accgate.config.config import config_schema
@@ -15,6 +13,7 @@ from accgate.report.terminal import print_table
 from accgate.stats import one_sample_n
 from tests.cases import each
 from tests.gates import Project
+from tests.report.runs import printed
 
 CONFIGS = Path(__file__).parents[2] / "configs"
 
@@ -25,38 +24,29 @@ def sentence(folder: Path, **keys: object) -> str:
     return f"{check.model} / {check.task.name}: {plan_sentence(check)}"
 
 
+MEANS = {"sigma": 50.0, "num_samples": 200, "reference": 70.0, "reference_num_samples": 4096}
+
+
 def test_a_check_of_means_hears_what_pairing_would_save(tmp_path: Path) -> None:
-    said = sentence(tmp_path, sigma=50.0, num_samples=200, reference=70.0, reference_num_samples=4096)
+    said = sentence(tmp_path, **MEANS)
     assert said.startswith("m / sums: 200 samples see a drop of 9.1 points with probability 0.8; ")
     theta = 2.48647 * 50.0 * (1 / 200 + 1 / 4096) ** 0.5
     assert theta == pytest.approx(9.0, abs=0.01)
     needed = one_sample_n(theta, sd=100.0 * 0.1**0.5, alpha=0.05, beta=0.2)  # where a tenth changed
     assert f"with per-sample references about {needed:,} are enough, if 10% of them change their score" in said
+    assert "are enough, if 20% of them change their score" in sentence(tmp_path, discordance=0.2, **MEANS)
 
 
-def test_the_given_discordance_is_what_pairing_is_reckoned_with(tmp_path: Path) -> None:
-    keys = {"sigma": 50.0, "num_samples": 200, "reference": 70.0, "reference_num_samples": 4096}
-    said = sentence(tmp_path, discordance=0.2, **keys)
-    assert "are enough, if 20% of them change their score" in said
-
-
-@pytest.mark.parametrize("keys", [{"target": 70.0, "sigma": 50.0}, {}])
+@each("keys", [{"target": 70.0, "sigma": 50.0}, {}, MEANS | {"sigma": 1.0}])
 def test_a_check_that_pairing_does_not_help_hears_nothing_of_it(tmp_path: Path, keys: dict[str, float]) -> None:
     assert "per-sample references" not in sentence(tmp_path, **keys)
 
 
-def test_pairing_that_would_take_more_samples_is_not_advertised(tmp_path: Path) -> None:
-    said = sentence(tmp_path, sigma=1.0, num_samples=200, reference=70.0, reference_num_samples=4096)
-    assert "per-sample references" not in said
-
-
-@pytest.mark.parametrize("width", [30, 60, 70, 120])
+@each("width", [30, 60, 70, 120])
 def test_the_plan_fits_the_terminal(tmp_path: Path, width: int) -> None:
     project = Project(tmp_path, n=200, sigma=50.0, reference=70.0, reference_num_samples=4096)
-    console = Console(file=io.StringIO(), width=width)
-    print_plan(console, plan_checks(load_config(project.config)), title="a plan", table=True)
-    assert isinstance(console.file, io.StringIO)
-    text = console.file.getvalue()
+    plans = plan_checks(load_config(project.config))
+    text = printed(lambda console: print_plan(console, plans, title="a plan", table=True), width)
     assert max(map(len, text.splitlines())) <= width
     assert ("Most tokens" in text.splitlines()[1]) == (width > 70)
     assert "Samples" in text
@@ -65,18 +55,15 @@ def test_the_plan_fits_the_terminal(tmp_path: Path, width: int) -> None:
 def test_a_table_that_does_not_fit_is_a_paragraph_per_row_with_every_figure() -> None:
     rows = [("[red]m", "t", "1,000", "2.50"), ("m", "u" * 30, "7", "-")]
 
-    def printed(width: int) -> str:
-        console = Console(file=io.StringIO(), width=width)
-        print_table(console, ("Model", "Task", "n", "Theta"), rows, left=(0, 1))
-        assert isinstance(console.file, io.StringIO)
-        return console.file.getvalue()
+    def lines(width: int) -> list[str]:
+        heads = ("Model", "Task", "n", "Theta")
+        return printed(lambda console: print_table(console, heads, rows, left=(0, 1)), width).splitlines()
 
     wide = 6 + 2 + 30 + 2 + 5 + 2 + 5
-    assert printed(wide).splitlines()[0].split() == ["Model", "Task", "n", "Theta"]
-    assert max(len(line.rstrip()) for line in printed(wide).splitlines()) == wide
-    assert printed(wide - 1).splitlines() == [
-        "[red]m / t", "  n 1,000, Theta 2.50", f"m / {'u' * 30}", "  n 7, Theta -",
-    ]  # fmt: skip
+    assert lines(wide)[0].split() == ["Model", "Task", "n", "Theta"]
+    assert max(len(line.rstrip()) for line in lines(wide)) == wide
+    paragraphs = ["[red]m / t", "  n 1,000, Theta 2.50", f"m / {'u' * 30}", "  n 7, Theta -"]
+    assert lines(wide - 1) == paragraphs
 
 
 @each("path", sorted(CONFIGS.glob("*.toml")))

@@ -56,14 +56,8 @@ def test_a_sample_is_of_every_kind_that_it_is(
 
 
 def test_what_got_worse_comes_first_in_the_verdicts_order_and_nothing_is_left_out(tmp_path: Path) -> None:
-    scores = {
-        "worst": (100.0, 0.0),
-        "bad": (100.0, 50.0),
-        "better": (0.0, 100.0),
-        "wrong": (0.0, 0.0),
-        "same": (9.0, 9.0),
-    }
-    flips = [Flip(name, f"p {name}", "e", f"b {name}", f"g {name}", *each) for name, each in scores.items()]
+    scores = {"worst": (100, 0), "bad": (100, 50), "better": (0, 100), "wrong": (0, 0), "same": (9, 9)}
+    flips = [Flip(name, f"p {name}", "e", f"b {name}", f"g {name}", *pair) for name, pair in scores.items()]
     write_samples(tmp_path, flips[::-1])
     found = listed(tmp_path, flips=("worst", "bad", "of another run"), judged=5)
     assert [flip_of(sample) for sample in found] == flips

@@ -88,7 +88,6 @@ def test_what_could_undo_escaping_or_reach_further_is_refused(template: str) -> 
             "{% macro m(d) %}{% if d %}{{ m(d - 1) }}{{ m(d - 1) }}{% endif %}{% endmacro %}{{ m(60) }}",
             "1 s of processor time",
         ),
-        ("{{ 9 ** (9 ** 9) }}", "1 s of processor time"),
         ("{% set n = namespace(y=x) %}{% for a in range(60) %}{% set n.y = n.y + n.y %}{% endfor %}", "takes"),
         ("{% set n = namespace(y=x) %}{% for a in range(60) %}{% set n.y = n.y ~ n.y %}{% endfor %}", "takes"),
         ("{% set n = namespace(y=[1]) %}{% for a in range(60) %}{% set n.y = n.y + n.y %}{% endfor %}", "takes"),
@@ -97,7 +96,6 @@ def test_what_could_undo_escaping_or_reach_further_is_refused(template: str) -> 
             + "{% endfor %}{% endfor %}{% endset %}", "it takes more than",
         ),
         ("{{ x * 1000000000 }}", "* is for numbers"),
-        ("{{ [1] * 1000000000 }}", "* is for numbers"),
         ("{% macro m() %}{{ m() }}{% endmacro %}{{ m() }}", "it calls itself without end"),
         ("{% for a in [[1]] recursive %}{{ loop([[1]]) }}{% endfor %}", "it calls itself without end"),
         ("x" * 200_001, "the template has more than 200,000 characters"),
@@ -109,8 +107,10 @@ def test_too_much_work_or_text_is_stopped(template: str, fault: str, monkeypatch
         render_apart(template, {"x": "x" * 100})
 
 
-def test_a_template_of_its_own_process_is_escaped_and_sees_the_values() -> None:
-    assert render_apart("{{ x }} {{ '<b>' | safe }}", {"x": "a|b"}) == "a\\|b <b>"
+def test_a_template_of_its_own_process_is_escaped_and_sees_the_values_of_a_thousand_checks() -> None:
+    rows = "{{ '<b>' | safe }}{% for a in range(1000) %}{% for b in range(10) %}{{ x }} {% endfor %}\n\n{% endfor %}"
+    text = render_apart(rows, {"x": "a|b"})
+    assert (text[:8], text.count("\n")) == ("<b>a\\|b ", 1000)
 
 
 def test_a_long_text_is_cut() -> None:
@@ -123,8 +123,3 @@ def test_the_process_of_a_template_sees_no_environment(monkeypatch: pytest.Monke
         sandbox, "CHILD", "import json, os, sys; sys.stdin.read; print(json.dumps([' '.join(os.environ), None]))"
     )
     assert "GITHUB_TOKEN" not in render_apart("", {})
-
-
-def test_a_template_may_show_a_thousand_checks() -> None:
-    rows = "{% for a in range(1000) %}| {% for b in range(10) %}{{ x }} | {% endfor %}\n\n{% endfor %}"
-    assert render_apart(rows, {"x": "a cell of a table"}).count("\n") == 1000

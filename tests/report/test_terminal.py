@@ -1,4 +1,4 @@
-"""What the terminal shows: the result, and progress in a terminal and in a log."""
+"""What the terminal shows of a result, and of the explanation of a check."""
 
 import io
 import re
@@ -10,28 +10,22 @@ from rich.console import Console
 from scipy.stats import binom
 
 from accgate import compare
-from accgate.errors import SEVERITY, exit_code, worst
-from accgate.records.file import Record
+from accgate.errors import SEVERITY
 from accgate.report.ending import guard_ending, print_result
 from accgate.report.flips import Flip
-from accgate.report.progress import ProgressBar
 from accgate.report.terminal import print_explanation
 from accgate.report.words import explanation_of
-from accgate.result import Result
 from accgate.verdict import CandidateSummary, Drift, ReferenceSummary, Verdict
 from accgate.verdict.advice import ALONE, advice
+from tests.cases import each
 from tests.gates import RIGHT, right_but
 from tests.report.kinds import kinds
-from tests.report.runs import groups_of, result_of, verdict_of
+from tests.report.runs import groups_of, printed, result_of, verdict_of
 
 
 def shown(*verdicts: Verdict, flips: Any = None, width: int = 140, **keys: Any) -> str:
     """What is printed for a run of these checks."""
-    names = [verdict.verdict for verdict in verdicts]
-    console = Console(file=io.StringIO(), width=width, **keys)
-    print_result(console, Result(worst(names), exit_code(names), verdicts), flips)
-    assert isinstance(console.file, io.StringIO)
-    return console.file.getvalue()
+    return printed(lambda console: print_result(console, result_of(*verdicts), flips), width, **keys)
 
 
 REGRESSION = replace(compare([RIGHT] * 100, right_but(20, 100)), model="m", task="t")
@@ -62,7 +56,7 @@ def test_groups_are_listed_where_one_stands_out_five_of_them_within_80_columns()
     assert "subject_1" not in quiet
 
 
-def test_a_regression_shows_three_answers_and_counts_them() -> None:
+def test_a_regression_shows_three_answers_and_counts_them_where_there_are_texts() -> None:
     text = shown(REGRESSION, flips={("m", "t"): FLIPS})
     assert "Regression: t fell 20.0 points, 100.0 to 80.0" in text
     assert "Answers that got worse, 3 of 20" in text
@@ -70,6 +64,9 @@ def test_a_regression_shows_three_answers_and_counts_them() -> None:
     assert "question 2" in text
     assert "question 3" not in text
     assert text.endswith("Exit code 1.\n")
+    for flips in (None, {}, {("m", "t"): [Flip("id0", None, None, None, None)]}):
+        assert "Answers that got worse" not in shown(REGRESSION, flips=flips)
+    assert max(map(len, shown(REGRESSION, flips={("m", "t"): FLIPS}, width=20).splitlines())) <= 20
 
 
 def test_every_kind_of_run_ends_with_its_exit_code_within_80_and_60_columns_in_any_characters() -> None:
@@ -112,19 +109,6 @@ def test_a_gate_that_was_loosened_ends_with_who_must_do_what() -> None:
     assert guard_ending(failed, kind.guard, "4e1c0aa", 1, commands=False) == []
 
 
-@pytest.mark.parametrize("flips", [None, {}, {("m", "t"): [Flip("id0", None, None, None, None)]}])
-def test_without_prompts_there_is_no_table_of_flips(flips: Any) -> None:
-    assert "Answers that got worse" not in shown(REGRESSION, flips=flips)
-
-
-def test_an_error_says_its_reasons_once() -> None:
-    text = shown(replace(NO_FIGURES, reasons=("the server is down",)))
-    assert "! Error: t could not be decided" in text
-    assert text.lower().count("the server is down") == 1
-    step = "go on with accgate run --resume, other options as before"  # the run may have had --out
-    assert step in " ".join(text.split())
-
-
 def test_checks_of_several_models_with_one_reason_name_the_model_and_not_the_reason_again() -> None:
     down = replace(NO_FIGURES, reasons=("no answer from the server; is it up?",))
     text = shown(down, replace(down, model="other"), replace(down, model="third", reasons=("a full disk",)))
@@ -134,7 +118,12 @@ def test_checks_of_several_models_with_one_reason_name_the_model_and_not_the_rea
     assert "?." not in shown(down, replace(down, reasons=("is the other one up?",), model="other"))
 
 
-def test_a_missing_reference_says_how_to_record_one() -> None:
+def test_a_check_that_was_not_decided_says_why_once_and_what_to_do() -> None:
+    text = shown(replace(NO_FIGURES, reasons=("the server is down",)))
+    assert "! Error: t could not be decided" in text
+    assert text.lower().count("the server is down") == 1
+    step = "go on with accgate run --resume, other options as before"  # the run may have had --out
+    assert step in " ".join(text.split())
     text = shown(replace(NO_FIGURES, verdict="no-reference", reasons=("record one with `accgate record`",)))
     assert "○ No reference: there is nothing to compare t with" in text
     assert "ecord one with `accgate record`" in text
@@ -145,93 +134,28 @@ def test_markup_and_control_characters_are_text() -> None:
                       settings_changed=("[i]x: 1\x1b[1m",))  # fmt: skip
     flip = Flip("id", "[link=http://x]prompt", "\x1b[31mright", "[/]", "\x07now")
     text = shown(verdict, flips={(verdict.model, "[/]"): [flip]}, width=200)
-    for part in (
-        "[red]m[/red]",
-        "[bold]\ufffd[2J\ufffd",
-        "[i]x: 1\ufffd[1m",
-        "[link=http://x]prompt",
-        "\ufffdnow",
-    ):
-        assert part in text
+    parts = "[red]m[/red]", "[bold]\ufffd[2J\ufffd", "[i]x: 1\ufffd[1m", "[link=http://x]prompt", "\ufffdnow"
+    assert [part for part in parts if part not in text] == []
     assert not re.search("[\x00-\x09\x0b-\x1f\u202e]", text)
 
 
-@pytest.mark.parametrize(("name", "colour"), [("pass", "32"), ("regression", "31"), ("inconclusive", "33")])
+@each(("name", "colour"), [("pass", "32"), ("regression", "31"), ("inconclusive", "33")])
 def test_a_terminal_shows_the_verdict_in_colour(name: Any, colour: str) -> None:
-    text = shown(replace(REGRESSION, verdict=name), force_terminal=True, color_system="standard")
-    assert re.search(rf"\x1b\[(1;)?{colour}m", text)
-
-
-@pytest.mark.parametrize("width", [20, 40, 80])
-def test_a_narrow_terminal_wraps_and_does_not_fail(width: int) -> None:
-    text = shown(REGRESSION, flips={("m", "t"): FLIPS}, width=width)
-    assert max(map(len, text.splitlines())) <= width
-
-
-def record_of(score: float | None) -> Record:
-    return Record("id", 0, score, "", None, None, None, None, None, 0.0, None if score is not None else "failed")
-
-
-def observed(console: Console, kept: list[Record], finished: list[Record]) -> str:
-    bar = ProgressBar(console)
-    for task in ("first", "second"):
-        bar.started("m", task, len(kept) + len(finished), kept)
-        for record in finished:
-            bar.finished(record)
-        bar.ended()
-    assert isinstance(console.file, io.StringIO)
-    return console.file.getvalue()
-
-
-def test_a_log_has_a_line_at_the_start_and_one_at_the_end_of_each_check() -> None:
-    finished = [record_of(RIGHT), record_of(0.0), record_of(None)]
-    text = observed(Console(file=io.StringIO(), width=120), [record_of(RIGHT)] * 1200, finished)
-    assert text.splitlines() == [
-        "m / first: 1,203 samples, 1,200 of them already recorded", "m / first: mean 99.92, 1 failed",
-        "m / second: 1,203 samples, 1,200 of them already recorded", "m / second: mean 99.92, 1 failed",
-    ]  # fmt: skip
-
-
-def test_a_log_without_scores_has_no_mean() -> None:
-    text = observed(Console(file=io.StringIO(), width=120), [], [])
-    assert text.splitlines()[:2] == ["m / first: 0 samples", "m / first: mean -"]
-
-
-def test_a_terminal_has_a_bar_with_count_mean_and_failures() -> None:
-    console = Console(file=io.StringIO(), width=140, force_terminal=True, force_interactive=True)
-    text = observed(console, [record_of(RIGHT)], [record_of(0.0), record_of(None), record_of(RIGHT)])
-    plain = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", text)
-    last = plain.rstrip().splitlines()[-1]
-    assert "m / second" in last
-    assert "4/4" in last
-    assert "mean 66.67" in last
-    assert "1 failed" in last
-    assert "m / first" in plain
-    assert text.endswith(("\n", "\x1b[?25h"))
-    assert text.rstrip("\n").rfind("\x1b[?25h") > text.rfind("\x1b[?25l")  # the cursor is back
-
-
-def test_names_are_not_markup_in_the_bar() -> None:
-    console = Console(file=io.StringIO(), width=140, force_terminal=True, force_interactive=True)
-    bar = ProgressBar(console)
-    bar.started("[red]m", "[/]", 1, [])
-    bar.ended()
-    assert isinstance(console.file, io.StringIO)
-    assert "[red]m / [/]" in re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", console.file.getvalue())
+    verdict, terminal = replace(REGRESSION, verdict=name), {"force_terminal": True, "color_system": "standard"}
+    assert re.search(rf"\x1b\[(1;)?{colour}m", shown(verdict, **terminal))
+    explanation = explanation_of(result_of(verdict), verdict)
+    assert printed(lambda console: print_explanation(console, explanation), **terminal).startswith(f"\x1b[1;{colour}m")
 
 
 # An explanation
 
 
-def explained(verdict: Verdict, width: int = 100, **keys: Any) -> str:
-    console = Console(file=io.StringIO(), width=width, **keys)
-    print_explanation(console, explanation_of(result_of(verdict), verdict))
-    assert isinstance(console.file, io.StringIO)
-    return console.file.getvalue()
+def explained(verdict: Verdict, width: int = 100) -> str:
+    return printed(lambda console: print_explanation(console, explanation_of(result_of(verdict), verdict)), width)
 
 
-@pytest.mark.parametrize("verdict", SEVERITY)
-@pytest.mark.parametrize("width", [40, 60, 120])
+@each("verdict", SEVERITY)
+@each("width", [40, 60, 120])
 def test_it_fits_the_terminal_and_ends_with_what_to_do(verdict: Any, width: int) -> None:
     check = verdict_of(verdict, drift=Drift("2026-01-02", 5, -3.0, 0.4, 0.05, detected=False))
     text = explained(check, width)
@@ -244,8 +168,3 @@ def test_control_characters_and_markup_of_reasons_are_text() -> None:
     text = explained(verdict_of(reasons=("[red]x\x1b[2J",), model="[b]m"))
     assert "[red]x\ufffd[2J" in text
     assert "[b]m / t: pass" in text
-
-
-def test_the_title_has_the_verdicts_colour_in_a_terminal() -> None:
-    text = explained(verdict_of("regression"), force_terminal=True, color_system="standard")
-    assert re.match("\x1b\\[1;31m", text)

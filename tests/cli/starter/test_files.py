@@ -25,12 +25,6 @@ PLAIN, TASKS = Answers(name="m", model="x", base_url="http://h/v1"), {"arithmeti
 ours = st.text(st.characters(exclude_categories=("Cs",)), max_size=20)
 
 
-@pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
-
-
 def loaded(folder: Path, text: str) -> Config:
     (folder / "accuracy.toml").write_text(text, encoding="utf-8")
     return load_config(folder / "accuracy.toml")
@@ -45,31 +39,14 @@ def test_what_it_writes_for_any_task_of_the_library_loads(tmp_path: Path, engine
     assert {task.theta for task in config.tasks.values()} == {2.5}
 
 
-@pytest.mark.parametrize("engine", sorted(MODELS))
-def test_every_engine_gives_a_config_a_schema_and_a_workflow(folder: Path, capsys, engine: str) -> None:
-    arguments = ["init", "--engine", engine, "--tasks", "json_extraction,arithmetic", "--name", "small"]
-    assert main([*arguments, "--theta", "2.5"]) == 0
-    config = load_config("accuracy.toml")
-    assert config.pairs() == [("small", "json_extraction"), ("small", "arithmetic")]
-    assert config.models["small"].model == MODELS[engine]
-    assert config.tasks["arithmetic"].theta == 2.5
-    out = capsys.readouterr().out
-    assert "wrote accuracy.toml\nwrote accuracy.schema.json\nwrote .github/workflows/accuracy.yml\n" in out
-    assert "Next: " in out
-    assert (folder / ".github/workflows/accuracy.yml").read_text().startswith("name: accuracy\n")
-
-
 def test_a_task_without_a_given_drop_keeps_its_own_or_gets_the_usual_one(monkeypatch: pytest.MonkeyPatch) -> None:
     assert {task: theta_of(task) for task in ("arithmetic", "gsm8k")} == {"arithmetic": 4.0, "gsm8k": 4.0}
     definition = read_definition(library_file("arithmetic"))
     own = replace(definition, content=replace(definition.content, theta=1.25))
     monkeypatch.setattr("accgate.tasks.read_definition", lambda _: own)
     assert theta_of("arithmetic") == 1.25
-
-
-def test_without_the_workflow_only_the_config_and_its_schema_are_written(folder: Path) -> None:
-    assert main(["init", "--no-workflow"]) == 0
-    assert sorted(path.name for path in folder.iterdir()) == ["accuracy.schema.json", "accuracy.toml"]
+    with pytest.raises(BadInput, match="theta is 0"):
+        config_text(PLAIN, {"arithmetic": 1.0, "gsm8k": 0.0})
 
 
 def test_in_a_folder_of_a_repository_the_workflow_goes_to_its_top(tmp_path: Path, monkeypatch, capsys) -> None:
@@ -98,22 +75,20 @@ def test_an_editor_checks_the_config_by_the_schema_that_its_first_line_names(fol
     assert "'alhpa' was unexpected" in wrong.stderr + wrong.stdout
 
 
-def test_what_is_not_there_yet_is_said_and_how_to_go_on(folder: Path, capsys) -> None:
-    assert main(["init", "--engine", "recorded", "--model", "gone.jsonl"]) == 0
+def test_what_it_writes_validates_and_plans_or_it_is_said_what_is_not_there_yet(folder: Path, capsys) -> None:
+    assert main(["init", "--base-url", "http://127.0.0.1:9/v1", "--no-workflow"]) == 0
+    assert sorted(path.name for path in folder.iterdir()) == ["accuracy.schema.json", "accuracy.toml"]
+    out = capsys.readouterr().out
+    assert "valid: accuracy.toml: 1 check at alpha 0.05, beta 0.2." in out
+    assert "Next: `accgate record`" in out
+    assert (main(["validate"]), main(["plan"])) == (0, 0)
+    assert load_config("accuracy.toml").models["SmolLM2-135M-Instruct"].options == {"base_url": "http://127.0.0.1:9/v1"}
+    capsys.readouterr()
+    assert main(["init", "--force", "--engine", "recorded", "--model", "gone.jsonl"]) == 0
     out = capsys.readouterr().out
     assert "not ready yet: accuracy.toml:11: models.model.model: there is no file 'gone.jsonl'" in out
     assert "Next: correct that and run `accgate validate`" in out
     assert main(["validate"]) == 2
-
-
-def test_what_it_writes_for_a_server_validates_and_plans(folder: Path, capsys) -> None:
-    assert main(["init", "--base-url", "http://127.0.0.1:9/v1"]) == 0
-    out = capsys.readouterr().out
-    assert "valid: accuracy.toml: 1 check at alpha 0.05, beta 0.2." in out
-    assert "Next: `accgate record`" in out
-    assert main(["validate"]) == 0
-    assert main(["plan"]) == 0
-    assert load_config("accuracy.toml").models["SmolLM2-135M-Instruct"].options == {"base_url": "http://127.0.0.1:9/v1"}
 
 
 def test_an_own_project_is_not_overwritten_but_by_force(folder: Path, capsys) -> None:
@@ -130,19 +105,32 @@ def test_an_own_project_is_not_overwritten_but_by_force(folder: Path, capsys) ->
     assert there in capsys.readouterr().err
 
 
-def test_an_unknown_task_is_refused_with_the_nearest(folder: Path, capsys) -> None:
-    assert main(["init", "--task", "arithmetics"]) == 2
-    assert "no task 'arithmetics' in the library; did you mean 'arithmetic'?" in capsys.readouterr().err
-    assert main(["init", "--tasks", ","]) == 2
-    assert "--tasks is empty" in capsys.readouterr().err
-    assert list(folder.iterdir()) == []
+THETA, NAME = "give a drop in points above 0 and up to 100", "use up to 100 of A-Z, a-z, 0-9, - and _, and . after"
+ADDRESS = "--base-url is for --engine openai, and the engine is"
 
 
-@pytest.mark.parametrize("theta", ["0", "-1", "nan", "inf", "800", "100.1"])
-def test_a_theta_that_is_no_drop_of_a_score_is_refused(folder: Path, capsys, theta: str) -> None:
-    assert main(["init", f"--theta={theta}"]) == 2
-    fault = f"accgate: --theta is {theta}; give a drop in points above 0 and up to 100\n"
-    assert capsys.readouterr().err == fault
+@each(
+    ("arguments", "fault"),
+    [
+        (["--task", "arithmetics"], "no task 'arithmetics' in the library; did you mean 'arithmetic'?"),
+        (["--tasks", ","], "--tasks is empty"),
+        *(([f"--theta={theta}"], f"--theta is {theta}; {THETA}") for theta in ("0", "-1", "nan", "inf", "100.1")),
+        *(
+            ([f"--name={n}"], f"--name is {n!r}; {NAME}")
+            for n in ("a/x", "m@bf16", " ", "", ".a", "a\n", "ü", "x" * 101)
+        ),
+        *(([f"--base-url={u}"], f"--base-url is {u!r}, which ") for u in ("localhost:8000", "a url", "", "http://")),
+        *(
+            (["--engine", engine, "--base-url", "http://x"], f"{ADDRESS} {engine};")
+            for engine in {*MODELS} - {"openai"}
+        ),
+    ],
+)
+def test_an_argument_that_cannot_be_used_is_refused_and_nothing_written(
+    folder: Path, capsys, arguments: list[str], fault: str
+) -> None:
+    assert main(["init", *arguments]) == 2
+    assert fault in capsys.readouterr().err
     assert list(folder.iterdir()) == []
 
 
@@ -156,67 +144,46 @@ def test_any_text_stands_in_the_file_as_given(name: str, model: str, base_url: s
     assert data["tasks"]["arithmetic"]["theta"] == pytest.approx(theta, rel=1e-5)
 
 
-@pytest.mark.parametrize("name", ["Qwen3-0.6B", "a.b", "1", "-", "a" * 100])
+@each("name", ["Qwen3-0.6B", "a.b", "1", "-", "a" * 100])
 def test_a_name_is_that_of_the_folder_of_its_references(folder: Path, name: str) -> None:
-    assert main(["init", f"--name={name}", "--model", 'C:\\weights\\"x"']) == 0
+    assert main(["init", "--force", f"--name={name}", "--model", 'C:\\weights\\"x"']) == 0
     config = load_config("accuracy.toml")
     assert list(config.models) == [name]
     assert file_name(name) == name
     assert config.models[name].model == 'C:\\weights\\"x"'
 
 
-@pytest.mark.parametrize("name", ["my model/x", "m@bf16", " ", "", ".a", "a\n", "ü", 'a"b', "x" * 101])
-def test_other_names_are_refused_with_the_characters_that_can_be(folder: Path, capsys, name: str) -> None:
-    assert main(["init", f"--name={name}"]) == 2
-    fault = f"accgate: --name is {name!r}; use up to 100 of A-Z, a-z, 0-9, - and _, and . after the first\n"
-    assert capsys.readouterr().err == fault
-    assert list(folder.iterdir()) == []
+ADDED = "added accgate-out/ to .gitignore"
 
 
-@pytest.mark.parametrize("url", ["localhost:8000", "nonsense url", "", "http://"])
-def test_an_address_that_is_no_url_is_refused(folder: Path, capsys, url: str) -> None:
-    assert main(["init", f"--base-url={url}"]) == 2
-    assert capsys.readouterr().err.startswith(f"accgate: --base-url is {url!r}, which ")
-    assert list(folder.iterdir()) == []
-
-
-@pytest.mark.parametrize("engine", sorted({*MODELS} - {"openai"}))
-def test_only_a_server_takes_an_address(folder: Path, capsys, engine: str) -> None:
-    assert main(["init", "--engine", engine, "--base-url", "http://x"]) == 2
-    fault = f"accgate: --base-url is for --engine openai, and the engine is {engine}; leave out one of the two\n"
-    assert capsys.readouterr().err == fault
-    assert list(folder.iterdir()) == []
-
-
-@pytest.mark.parametrize(
+@each(
     ("before", "after", "line"),
     [
         (None, b"accgate-out/\n", "wrote .gitignore"),
-        (b"", b"accgate-out/\n", "added accgate-out/ to .gitignore"),
-        (b"*.pyc\n", b"*.pyc\naccgate-out/\n", "added accgate-out/ to .gitignore"),
-        (b"\xff\r\nx", b"\xff\r\nx\naccgate-out/\n", "added accgate-out/ to .gitignore"),
-        (b"accgate-out/record\n", b"accgate-out/record\naccgate-out/\n", "added accgate-out/ to .gitignore"),
+        (b"", b"accgate-out/\n", ADDED),
+        (b"\xff\r\nx", b"\xff\r\nx\naccgate-out/\n", ADDED),
+        (b"accgate-out/record\n", b"accgate-out/record\naccgate-out/\n", ADDED),
         *((line, line, "") for line in (b"accgate-out/\n", b"x\n/accgate-out\n", b"accgate-out", b"**/accgate-out/")),
     ],
 )
 def test_what_runs_write_is_kept_out_of_the_repository_once(
-    folder: Path, capsys, before: bytes | None, after: bytes, line: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys, before: bytes | None, after: bytes, line: str
 ) -> None:
+    monkeypatch.chdir(tmp_path)
     subprocess.run(["git", "init", "--quiet"], check=True)
-    ignore = folder / ".gitignore"
+    ignore = tmp_path / ".gitignore"
     if before is not None:
         ignore.write_bytes(before)
-    for _ in range(2):
+    for expected in (line, ""):
         assert main(["init", "--yes", "--force"]) == 0
         assert ignore.read_bytes() == after
         lines = capsys.readouterr().out.splitlines()
-        assert [said for said in lines if ".gitignore" in said] == ([line] if line else [])
-        line = ""
+        assert [said for said in lines if ".gitignore" in said] == ([expected] if expected else [])
     assert subprocess.run(["git", "check-ignore", "--quiet", "accgate-out/accgate.json"], check=False).returncode == 0
 
 
 def test_in_a_folder_of_a_repository_the_ignored_name_goes_to_its_top_and_outside_of_one_nowhere(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys
 ) -> None:
     assert main(["init", "--yes"]) == 0
     assert not (folder / ".gitignore").exists()
@@ -227,25 +194,12 @@ def test_in_a_folder_of_a_repository_the_ignored_name_goes_to_its_top_and_outsid
     assert main(["init", "--yes", "--force"]) == 0
     assert (folder / ".gitignore").read_text() == "accgate-out/\n"
     assert not (inner / ".gitignore").exists()
-    done = subprocess.run(["git", "check-ignore", "--quiet", "accgate-out/accgate.json"], check=False)
-    assert done.returncode == 0
-
-
-def test_a_gitignore_that_cannot_be_read_is_said(folder: Path, capsys) -> None:
-    (folder / ".git").mkdir()
+    (folder / ".gitignore").unlink()
     (folder / ".gitignore").mkdir()
-    assert main(["init", "--yes"]) == 2
-    fault = "accgate: .gitignore: cannot be read: Is a directory; write accgate-out/ into it yourself\n"
-    assert capsys.readouterr().err == fault
-
-
-def test_every_engine_has_a_start() -> None:
-    assert set(MODELS) == {"openai", "vllm", "llamacpp", "ray", "recorded"}
-    for engine in MODELS:
-        text = config_text(replace(PLAIN, engine=engine), TASKS)
-        assert tomllib.loads(text)["models"]["m"]["engine"] == engine
-    with pytest.raises(BadInput, match="theta is 0"):
-        config_text(PLAIN, {"arithmetic": 1.0, "gsm8k": 0.0})
+    capsys.readouterr()
+    assert main(["init", "--yes", "--force"]) == 2
+    err = capsys.readouterr().err
+    assert ".gitignore: cannot be read: Is a directory; write accgate-out/ into it yourself" in err
 
 
 def test_the_llamacpp_start_has_options_that_the_engine_takes() -> None:

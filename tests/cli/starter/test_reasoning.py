@@ -10,6 +10,7 @@ from accgate import load_config
 from accgate.cli.main import main
 from accgate.cli.starter.files import MODELS, REASONING, Answers, config_text
 from accgate.config.tables import Sampling
+from tests.cases import each
 from tests.tasks.dataset_rows import GPQA
 from tests.tasks.question_rows import AIME, MATH
 from tests.tasks.test_library import written
@@ -19,12 +20,6 @@ ROWS = {
     "math_500": [MATH | {"problem": f"What is ${i}$?"} for i in range(500)],
     "gpqa_diamond": [GPQA | {"Question": f"{'Which ' * (i % 7)}is {i}?"} for i in range(198)],
 }
-
-
-@pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
 
 
 def test_what_it_writes_is_a_reasoning_models_and_plans(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -48,7 +43,7 @@ def test_what_it_writes_is_a_reasoning_models_and_plans(folder: Path, capsys: py
     }  # fmt: skip
 
 
-@pytest.mark.parametrize("engine", sorted({*MODELS} - {"recorded"}))
+@each("engine", sorted({*MODELS} - {"recorded"}))
 def test_every_engine_has_room_for_the_thought(folder: Path, engine: str) -> None:
     text = config_text(Answers(engine, "x", name="m", reasoning=True), REASONING)
     (folder / "accuracy.toml").write_text(text)
@@ -65,17 +60,14 @@ def test_named_tasks_get_the_settings_too_and_a_drop_that_is_named_holds(folder:
     assert config.models["SmolLM2-135M-Instruct"].sampling.temperature == 0.6
     assert (config.tasks["json_extraction"].repeats, config.tasks["json_extraction"].theta) == (4, 3.0)
     assert main(["init", "--force", "--no-workflow", "--tasks", "json_extraction"]) == 0
-    without = load_config("accuracy.toml")
-    assert (without.models["SmolLM2-135M-Instruct"].sampling, without.tasks["json_extraction"].repeats) == (
-        Sampling(),
-        1,
-    )
+    config = load_config("accuracy.toml")
+    assert config.models["SmolLM2-135M-Instruct"].sampling == Sampling()
+    assert config.tasks["json_extraction"].repeats == 1
 
 
 def test_what_no_reasoning_model_can_be_asked_is_refused(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["init", "--reasoning", "--tasks", "mmlu,math_500"]) == 2
-    fault = "mmlu is a raw completion, in which a model does not reason; name tasks that are asked in a chat"
-    assert capsys.readouterr().err == f"accgate: {fault}\n"
+    assert "mmlu is a raw completion, in which a model does not reason" in capsys.readouterr().err
     assert main(["init", "--reasoning", "--engine", "recorded"]) == 2
     assert "--reasoning is for engines that ask a model" in capsys.readouterr().err
     assert main(["init", "--reasoning", "--theta", "0"]) == 2

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from accgate.cli.main import main
+from accgate.cli.starter import own_data
 from accgate.inputs.toml import tomllib
+from tests.cases import each
 from tests.gates import said, write_lines
 from tests.loading import load_task
 from tests.servers import Server
@@ -170,39 +173,40 @@ def init(*arguments: str) -> int:
     return main(["init", "--no-probe", "--no-workflow", "--force", "--yes", *arguments])
 
 
-@pytest.mark.parametrize("name", SHAPES)
-def test_a_shape_is_asked_and_read_as_its_columns_say(
-    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+@pytest.fixture(scope="module", autouse=True)
+def searched_once() -> Iterator[None]:
+    """The drop that few rows can show takes a third of a second to find: once for each number of rows."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(own_data, "_theta_of", cache(own_data._theta_of))
+        yield
+
+
+@each("name", SHAPES)
+def test_a_shape_is_asked_and_read_as_its_columns_say(folder: Path, capsys, name: str) -> None:
     rows, options, prompt, target, left, metric = SHAPES[name]
-    monkeypatch.chdir(tmp_path)
-    write_lines(tmp_path / "all.jsonl", rows)
+    write_lines(folder / "all.jsonl", rows)
     assert init("--data", "all.jsonl", *options) == 0
     shown, expected, left_out = printed(capsys)
-    samples = {(sample.prompt, sample.target) for sample in load_task("all", file=tmp_path / "all.toml").samples}
+    samples = {(sample.prompt, sample.target) for sample in load_task("all", file=folder / "all.toml").samples}
     assert {(prompt, target), (shown, expected)} <= samples
-    assert (left_out, tomllib.loads((tmp_path / "all.toml").read_text())["metric"]) == (left, metric)
+    assert (left_out, tomllib.loads((folder / "all.toml").read_text())["metric"]) == (left, metric)
 
 
-@pytest.mark.parametrize(("rows", "message"), DOUBTS)
-def test_what_is_not_sure_is_refused_with_what_settles_it(
-    rows: Rows, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    write_lines(tmp_path / "all.jsonl", rows)
+@each(("rows", "message"), DOUBTS)
+def test_what_is_not_sure_is_refused_with_what_settles_it(folder: Path, capsys, rows: Rows, message: str) -> None:
+    write_lines(folder / "all.jsonl", rows)
     assert init("--data", "all.jsonl") == 2
     assert message in said(capsys)
-    assert [path.name for path in tmp_path.iterdir()] == ["all.jsonl"]
+    assert [path.name for path in folder.iterdir()] == ["all.jsonl"]
 
 
-def test_a_csv_and_a_json_object_are_read_as_rows_are(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys) -> None:
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "exam.csv").write_text(
+def test_a_csv_and_a_json_object_are_read_as_rows_are(folder: Path, capsys) -> None:
+    (folder / "exam.csv").write_text(
         'Question,Choices,Answer\nCapital?,"[""Quito"", ""Lima""]",1\nOf Chile?,"[""X"", ""Y""]",0\n'
     )
     rows = [{"question": "2 + 2?", "answer": 4}]
-    (tmp_path / "nested.json").write_text(json.dumps({"version": 1, "data": rows}))
-    (tmp_path / "two.json").write_text(json.dumps({"train": rows, "test": rows}))
+    (folder / "nested.json").write_text(json.dumps({"version": 1, "data": rows}))
+    (folder / "two.json").write_text(json.dumps({"train": rows, "test": rows}))
     assert init("--data", "exam.csv") == 0
     assert printed(capsys)[0] in (lettered("Capital?", "Quito", "Lima"), lettered("Of Chile?", "X", "Y"))
     assert init("--data", "nested.json") == 0
@@ -211,12 +215,9 @@ def test_a_csv_and_a_json_object_are_read_as_rows_are(tmp_path: Path, monkeypatc
     assert "has lists in 'train', 'test'" in said(capsys)
 
 
-def test_at_a_terminal_it_asks_until_the_answer_settles_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.chdir(tmp_path)
+def test_at_a_terminal_it_asks_until_the_answer_settles_it(folder: Path, monkeypatch, capsys) -> None:
     monkeypatch.setattr("sys.stdin.isatty", lambda: True, raising=False)
-    write_lines(tmp_path / "all.jsonl", [{"question": "2 + 2?", "answer": "4", "target": "5"}])
+    write_lines(folder / "all.jsonl", [{"question": "2 + 2?", "answer": "4", "target": "5"}])
     typed = iter(["no such column", "target"])
     monkeypatch.setattr("builtins.input", lambda _: next(typed))
     arguments = ["init", "--no-probe", "--no-workflow", "--data", "all.jsonl"]
@@ -226,37 +227,31 @@ def test_at_a_terminal_it_asks_until_the_answer_settles_it(
     assert "give --answer-field: answer, target" in said(capsys)
 
 
-def test_the_model_and_the_task_are_named_after_what_they_are(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    write_lines(tmp_path / "Fragen 2024.jsonl", [{"Frage": "2 + 2?", "Antwort": "4"}])
+def test_the_model_and_the_task_are_named_after_what_they_are(folder: Path) -> None:
+    write_lines(folder / "Fragen 2024.jsonl", [{"Frage": "2 + 2?", "Antwort": "4"}])
     assert init("--data", "Fragen 2024.jsonl", "--model", "Qwen/Qwen3-0.6B") == 0
-    config = tomllib.loads((tmp_path / "accuracy.toml").read_text())
+    config = tomllib.loads((folder / "accuracy.toml").read_text())
     assert (list(config["models"]), list(config["tasks"])) == (["Qwen3-0.6B"], ["fragen_2024"])
 
 
 SUMS = [(f"What is {i} + {i + 1}?", str(2 * i + 1), str(2 * i)) for i in range(40)]
-GATES: dict[str, Rows] = {
-    "options": [{"question": q, "choices": [no, yes][:: 1 - 2 * (i % 2)], "answer": 1 - i % 2}
-                for i, (q, yes, no) in enumerate(SUMS)],
-    "instructions": [{"instruction": "Add.", "input": q, "output": yes} for q, yes, _ in SUMS],
-    "conversations": [{"messages": turns("Hi", "Hello.", q, yes)} for q, yes, _ in SUMS],
-    "passages": [{"context": f"Somebody says {yes}.", "question": q, "answers": {"text": [yes]}} for q, yes, _ in SUMS],
-}  # fmt: skip
+GATES: list[Rows] = [
+    [{"question": q, "choices": [no, yes][:: 1 - 2 * (i % 2)], "answer": 1 - i % 2}
+     for i, (q, yes, no) in enumerate(SUMS)],
+    [{"context": f"Somebody says {yes}.", "question": q, "answers": {"text": [yes]}} for q, yes, _ in SUMS],
+]  # fmt: skip
 
 
-@pytest.mark.parametrize("name", GATES)
-def test_from_rows_to_a_gate_that_fails_on_a_broken_model(
-    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+@each("rows", GATES)
+def test_from_rows_to_a_gate_that_fails_on_a_broken_model(folder: Path, capsys, rows: Rows) -> None:
     def right(prompt: str) -> str:
         a, b = map(int, re.findall(r"(\d+) \+ (\d+)", prompt)[-1])
         return next(iter(re.findall(rf"^([A-E])\. {a + b}$", prompt, re.MULTILINE)), str(a + b))
 
-    monkeypatch.chdir(tmp_path)
-    write_lines(tmp_path / "own.jsonl", GATES[name])
+    write_lines(folder / "own.jsonl", rows)
     with Server(right) as server:
-        assert main(["init", "--no-workflow", "--base-url", server.url, "--data", "own.jsonl"]) == 0
-        assert main(["record"]) == 0, said(capsys)
+        assert main(["init", "--force", "--no-workflow", "--base-url", server.url, "--data", "own.jsonl"]) == 0
+        assert main(["record", "--reason", "other rows"]) == 0, said(capsys)
         assert "What is read" in capsys.readouterr().out, "three replies are shown"
         assert main(["run", "--no-cache", "--quiet"]) == 0
         server.answer = lambda prompt: "A" if "A." in prompt else "I do not know, 7777."

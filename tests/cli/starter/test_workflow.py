@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import subprocess
 import sys
 from pathlib import Path
@@ -9,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from accgate import load_config
 from accgate._version import REPOSITORY, __version__
 from accgate.cli.main import main
 from accgate.cli.starter.files import MODELS, WORKFLOW_FILE, workflow_text
@@ -26,7 +29,7 @@ WEIGHTS = {
     "with a space": "/srv/my models/m.gguf",
     "in a home": "~/m.gguf",
 }
-CASES = sorted(MODELS.items()) + [("llamacpp", model) for model in WEIGHTS.values()]
+CASES = sorted(MODELS.items()) + [("llamacpp", WEIGHTS[name]) for name in ("on the runner", "with a space")]
 
 
 def job_of(folder: Path, *case: str, config: str = "accuracy.toml") -> tuple[dict[str, Any], str]:
@@ -38,13 +41,24 @@ def job_of(folder: Path, *case: str, config: str = "accuracy.toml") -> tuple[dic
 
 @pytest.fixture(scope="module")
 def workflows(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
-    """What `accgate init` writes for each case, in a folder of its own."""
+    """What `accgate init` writes for each case, in a folder of its own, beside a config."""
     folders = [tmp_path_factory.mktemp("workflow") for _ in CASES]
-    with pytest.MonkeyPatch.context() as patch:
+    options = ["--tasks", "json_extraction,arithmetic", "--name", "small", "--theta", "2.5"]
+    with pytest.MonkeyPatch.context() as patch, contextlib.redirect_stdout(io.StringIO()) as out:
         for folder, (engine, model) in zip(folders, CASES, strict=True):
             patch.chdir(folder)
-            assert main(["init", "--engine", engine, "--model", model]) == 0
+            assert main(["init", "--engine", engine, "--model", model, *options]) == 0
+    wrote = "wrote accuracy.toml\nwrote accuracy.schema.json\nwrote .github/workflows/accuracy.yml\n"
+    assert out.getvalue().count(wrote) == out.getvalue().count("Next: ") == len(CASES)
     return [folder / WORKFLOW_FILE for folder in folders]
+
+
+@each("number", range(len(CASES)))
+def test_every_engine_has_a_config_beside_its_workflow(workflows: list[Path], number: int) -> None:
+    config = load_config(workflows[number].parents[2] / "accuracy.toml")
+    assert config.pairs() == [("small", "json_extraction"), ("small", "arithmetic")]
+    assert (config.models["small"].engine, config.models["small"].model) == CASES[number]
+    assert config.tasks["arithmetic"].theta == 2.5
 
 
 def test_the_workflow_is_one_that_github_reads(workflows: list[Path]) -> None:
@@ -68,9 +82,7 @@ def test_the_workflow_runs_the_action_as_it_is(workflows: list[Path], number: in
     assert job["steps"][0] == example["steps"][0]
     assert job["steps"][2:] == example["steps"][2:]
     assert set(example["steps"][1]["with"]) <= set(step["with"])
-    assert {key: value for key, value in workflow.items() if key != "jobs"} == {
-        key: value for key, value in EXAMPLE.items() if key != "jobs"
-    }
+    assert workflow | {"jobs": None} == EXAMPLE | {"jobs": None}
 
 
 def test_a_workflow_passes_the_linters_of_security(workflows: list[Path]) -> None:
@@ -96,17 +108,11 @@ def test_an_engine_that_needs_no_gpu_gets_the_cpu_image_and_no_runner_with_a_gpu
         assert "gpu" in job["runs-on"]
 
 
-@each(
-    ("base_url", "beside"),
-    [
-        ("http://127.0.0.1:8000/v1", True),
-        ("http://localhost:8000/v1", True),
-        ("http://[::1]:30000/v1", True),
-        ("http://0.0.0.0:8000", True),
-        ("http://10.0.0.7:8000/v1", False),
-        ("https://localhost.example.org/v1", False),
-    ],
-)
+BESIDE = "http://127.0.0.1:8000/v1", "http://localhost:8000/v1", "http://[::1]:30000/v1", "http://0.0.0.0:8000"
+APART = "http://10.0.0.7:8000/v1", "https://localhost.example.org/v1"
+
+
+@each(("base_url", "beside"), [*((url, True) for url in BESIDE), *((url, False) for url in APART)])
 def test_a_server_on_the_runner_is_reached_through_the_hosts_network(
     tmp_path: Path, base_url: str, beside: bool
 ) -> None:
@@ -124,9 +130,7 @@ def test_a_server_on_the_runner_is_reached_through_the_hosts_network(
         ("default", None, "# docker-options: --volume /srv/weights:/weights:ro\n"),
         ("in the repository", None, "# The weights come from the repository. "),
         ("on the runner", "--volume /srv/m:/srv/m:ro", "# the weights, on the runner"),
-        ("outside of it", None, 'model = "/weights/m.gguf"\n'),
-        ("with a space", None, 'model = "/weights/m.gguf"\n'),
-        ("in a home", None, 'model = "/weights/m.gguf"\n'),
+        *((where, None, 'model = "/weights/m.gguf"\n') for where in ("outside of it", "with a space", "in a home")),
     ],
 )
 def test_it_says_where_the_weights_of_llama_cpp_come_from(
@@ -136,9 +140,5 @@ def test_it_says_where_the_weights_of_llama_cpp_come_from(
     assert job["steps"][1]["with"].get("docker-options") == mounted
     assert comment in text
     assert ("come from the repository" in text) == (where == "in the repository")
-
-
-def test_weights_beside_a_config_in_a_folder_are_in_the_repository(tmp_path: Path) -> None:
-    beside = "../weights/m.gguf"
-    assert "come from the repository" in job_of(tmp_path, "llamacpp", beside, config="gates/accuracy.toml")[1]
-    assert "come from the repository" not in job_of(tmp_path, "llamacpp", beside)[1]
+    beside = job_of(tmp_path, "llamacpp", "../weights/m.gguf", config="gates/accuracy.toml")[1]
+    assert "come from the repository" in beside

@@ -5,21 +5,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from accgate import compare
 from accgate.records.file import paths_of
 from accgate.report.html.run import Sides, sides_of
 from tests.gates import Project
 from tests.report.html_pages import changed, keep_reference_scores, page_of
-
-
-def test_without_the_references_scores_or_with_failed_samples_the_reason_is_said() -> None:
-    before, after = changed(900, 0.10, 0.02)
-    verdict = compare(before, after, test="gsprt", theta=3.0)
-    ids, scores = tuple(map(str, range(verdict.n))), np.array(after[: verdict.n])
-    without = Sides(ids, scores, None, None, ())
-    assert without.evidence(verdict) == "the reference's scores are not beside accgate.json"
-    scores[3] = np.nan
-    assert Sides(ids, scores, np.array(before[: verdict.n]), None, ()).evidence(verdict) == "some samples have no score"
 
 
 @pytest.mark.parametrize("lost", [0.02, 0.12])
@@ -27,8 +16,7 @@ def test_the_picture_of_a_gates_run_has_the_figures_of_its_json(tmp_path: Path, 
     project = Project(tmp_path, n=600, theta=4.0)
     project.write(early_stopping=True)
     before, after = changed(600, lost, 0.02)
-    project.record(before)
-    project.run(after)
+    project.recorded(before).run(after)
     keep_reference_scores(project)
     (verdict,), found = page_of(project)
     picture = found.picture("evidence")
@@ -36,14 +24,10 @@ def test_the_picture_of_a_gates_run_has_the_figures_of_its_json(tmp_path: Path, 
     assert picture.attributes["data-stop"] == verdict.stop == ("regression" if lost > 0.1 else "futility")
     assert [picture.figure(name) for name in ("n", "n-max")] == [verdict.n, verdict.n_max]
     assert picture.figure("difference") == pytest.approx(verdict.difference_raw, abs=1e-12)
-
-
-def test_without_the_references_scores_the_page_says_what_is_not_drawn(tmp_path: Path) -> None:
-    project = Project(tmp_path, n=600, theta=4.0)
-    project.write(early_stopping=True)
-    before, after = changed(600, 0.02, 0.02)
-    project.record(before)
-    project.run(after)
+    sides = sides_of(verdict, project.out, 0)
+    assert isinstance(sides, Sides)
+    sides.candidate[3] = np.nan
+    assert sides.evidence(verdict) == "some samples have no score"
     paths_of(project.out, "m", "sums").before.unlink()
     found = page_of(project)[1]
     assert {picture.kind for picture in found.pictures} == {"distribution"}
@@ -53,8 +37,7 @@ def test_without_the_references_scores_the_page_says_what_is_not_drawn(tmp_path:
 def test_repeats_are_averaged_and_samples_stand_in_the_fixed_order(tmp_path: Path) -> None:
     project = Project(tmp_path, n=50)
     before, after = changed(50, 0.1, 0.1)
-    project.record(before)
-    project.run(after)
+    project.recorded(before).run(after)
     keep_reference_scores(project)
     (verdict,), _ = page_of(project)
     sides = sides_of(verdict, project.out, 0)

@@ -11,9 +11,10 @@ from accgate.cli.main import main
 from accgate.report.flips import Flip
 from accgate.report.html import viewer
 from accgate.report.html.page import html_report
-from accgate.report.html.viewer import Beside, plain
+from accgate.report.html.viewer import Beside
 from accgate.report.live.progress import Follower
 from accgate.report.live.server import Viewer
+from tests.cases import each
 from tests.gates import recorded_project, right_but
 from tests.report.html_pages import document, write_samples
 from tests.report.runs import result_of, verdict_of
@@ -79,7 +80,7 @@ def test_what_has_no_room_is_counted_however_small_the_rooms_are(
         assert f"The texts of {100 - texts} samples have no room" in page.text
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "shown"),
     [("x" * 300, f"{'x' * 250} … (50 more characters are in the run's folder)"), ("x" * 250, "x" * 250), (None, None)],
 )
@@ -90,13 +91,14 @@ def test_a_text_that_is_cut_says_so(
     write_samples(tmp_path, [Flip("a", text, "e", text, text, 100.0, 0.0)])
     (texts,) = document(html_report(result_of(verdict_of()), tmp_path)).samples["0"]["texts"]
     assert texts[2] == texts[3] == shown
-    assert texts[0] == (
-        shown if len(text or "") <= 250 else f"(50 characters before this are in the run's folder) … {'x' * 250}"
-    )
+    before = f"(50 characters before this are in the run's folder) … {'x' * 250}"
+    assert texts[0] == (shown if len(text or "") <= 250 else before)
 
 
-def test_line_breaks_stay_and_controls_do_not() -> None:
-    assert plain("a\r\n\tb\x07\u202ec") == "a\n\tb\ufffd\ufffdc"
+def test_line_breaks_stay_and_controls_do_not(tmp_path: Path) -> None:
+    write_samples(tmp_path, [Flip("a", "p", "e", "b", "a\r\n\tb\x07\u202ec", 100.0, 0.0)])
+    (texts,) = document(html_report(result_of(verdict_of()), tmp_path)).samples["0"]["texts"]
+    assert texts[3] == "a\n\tb\ufffd\ufffdc"
 
 
 def test_a_page_is_written_with_the_file_beside_it_which_a_smaller_one_removes(
@@ -118,10 +120,6 @@ def test_a_page_is_written_with_the_file_beside_it_which_a_smaller_one_removes(
     assert "40 samples" in capfd.readouterr().out
 
 
-def decided(folder: Path) -> None:
-    """Leave the run as it is."""
-
-
 def recording(folder: Path) -> None:
     """Take the verdict away: what a recording leaves."""
     (folder / "accgate.json").unlink()
@@ -134,16 +132,14 @@ def going_on(folder: Path) -> None:
     path.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[:20]))
 
 
-@pytest.mark.parametrize("wrong", [10, 30], ids=["pass", "regression"])
-@pytest.mark.parametrize(
+@each("wrong", [10, 30])
+@each(
     ("made", "address", "samples", "title"),
     [
-        (decided, "", 40, "sums"),
-        (recording, "", 40, "Every sample is answered"),
-        (going_on, "", None, "This run goes on"),
-        (going_on, "answers", 20, "Answers so far"),
+        (lambda _: None, "", 40, "sums"), (recording, "", 40, "Every sample is answered"),
+        (going_on, "", None, "This run goes on"), (going_on, "answers", 20, "Answers so far"),
     ],
-)
+)  # fmt: skip
 def test_view_lists_every_sample_of_whatever_a_folder_holds(
     tmp_path: Path, wrong: int, made: Callable[[Path], None], address: str, samples: int | None, title: str
 ) -> None:
@@ -151,10 +147,8 @@ def test_view_lists_every_sample_of_whatever_a_folder_holds(
     project.run(right_but(wrong, 40))
     made(project.out)
     viewer = Viewer(Follower(project.out))
-    try:
-        content = viewer.content(address)
-    finally:
-        viewer.server_close()
+    viewer.server_close()
+    content = viewer.content(address)
     assert content is not None
     text = content.body.decode()
     assert title in text
