@@ -119,7 +119,8 @@ def at_a_terminal(arguments: Sequence[str], folder: Path, *typed: bytes, width: 
     """Exit code and screen of a command in a pseudo-terminal; each of the keys is typed at a question of its own."""
     terminal, other = pty.openpty()
     fcntl.ioctl(other, termios.TIOCSWINSZ, struct.pack("HHHH", 24, width, 0, 0))
-    with Launched(*arguments, cwd=folder, files=[other] * 3) as child:
+    own = {name: value for name, value in os.environ.items() if name not in ("COLUMNS", "LINES")}
+    with Launched(*arguments, cwd=folder, env=own, files=[other] * 3) as child:
         os.close(other)
         screen, keys, asked_before, key, silent = b"", list(typed), 0, b"", 0
         while silent < 60:

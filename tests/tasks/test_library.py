@@ -32,7 +32,7 @@ OTHER = ("slimpajama", "simpleqa", "wmt16_en_de_ter")
 PLAIN = tuple(name for name in CASES if name not in (*CODE, *RUN, *MULTIPLE_CHOICE, *OTHER))
 
 
-LOADED: dict[tuple[Any, ...], Task] = {}
+LOADED: dict[tuple[str, str], Task] = {}
 
 
 def content_of(name: str) -> DefinitionFile:
@@ -50,7 +50,7 @@ def written(path: Path, rows: list[Row]) -> Path:
 
 def loaded(name: str, folder: Path, **arguments: Any) -> Task:
     """The task over its case's rows as local files, as `dataset` in accuracy.toml names them."""
-    key = (name, *arguments.items())
+    key = (name, repr(arguments))
     if key in LOADED:
         return LOADED[key]
     case = CASES[name]
