@@ -1,4 +1,4 @@
-"""The commands that ask no model: `validate`, `plan` and `tasks`.
+"""The commands `validate`, `plan` and `tasks`, which ask no model.
 
 They show every check of a config, with its figures and costs, and how each task reads a reply.
 """

@@ -1,4 +1,7 @@
-"""Two models asked the same samples: whether one scores lower, and which of their replies differ."""
+"""Whether one of two models scores lower, and which of their replies differ.
+
+Both were asked the same samples.
+"""
 
 from __future__ import annotations
 
@@ -243,12 +246,14 @@ def _text(record: Record) -> str:
 
 
 def _same(before: Sequence[str], now: Sequence[str]) -> int:
-    """The number of tokens with which both begin."""
+    """Count the tokens with which both begin."""
     return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(before, now, strict=False)))
 
 
 def tokens_between(before: Sequence[str], now: Sequence[str]) -> int:
-    """Count the tokens that differ: those that take another's place, and those that one side has more.
+    """Count the tokens that differ.
+
+    They are those that take another's place, and those that one side has more.
 
     >>> tokens_between("a b c d".split(), "a x c d e".split())
     2

@@ -33,7 +33,7 @@ class Difference:
 
     @property
     def rule(self) -> str:
-        """The rule's name, such as `gate.alpha`, or `tasks.gsm8k: prompt`."""
+        """The rule's name, such as `gate.alpha`."""
         return f"{key_text(self.key)}: {self.part}" if self.part else key_text(self.key)
 
     def concerns(self, model: str, task: str) -> bool:

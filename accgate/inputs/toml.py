@@ -55,7 +55,7 @@ class TomlFile:
         return next((line for end in range(len(key), 0, -1) if (line := self.own_line(key[:end]))), 1)
 
     def error(self, key: Key, message: str) -> str:
-        """Write an error as `file: line`, key and message.
+        """Write an error with file, line, key and message.
 
         Every message about a key reads so.
         """
