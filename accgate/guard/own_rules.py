@@ -15,7 +15,8 @@ from accgate.errors import LIMITS, AccgateError, BadInput, Tier
 from accgate.evaluation.outcome import EvaluatedCheck, EvaluatedRun
 from accgate.evaluation.rereading import rescore
 from accgate.evaluation.scoring import judge_fault
-from accgate.planning.checks import Check, account_of_pairs, plan_checks
+from accgate.planning.checks import Check, plan_checks
+from accgate.planning.drafts import account_of_pairs
 from accgate.records.file import Record
 from accgate.tasks.task import WORDING
 from accgate.verdict import Allowed, CandidateSummary, Reason, ReferenceSummary, Verdict, words_of
