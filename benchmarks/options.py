@@ -41,7 +41,7 @@ from accgate.tasks.choices import continuation
 from accgate.tasks.task import Task
 from benchmarks.sides import add_engine_options, made
 from benchmarks.throughput import Nobody
-from tests.loading import load_task
+from tests.support.loading import load_task
 
 NAMES = ["Mara", "Ilya", "Chen", "Oba", "Ines", "Tariq", "Lotte", "Ravi"]
 THINGS = ["apples", "letters", "bolts", "maps", "candles", "stamps", "bricks", "coins"]

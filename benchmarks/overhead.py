@@ -40,7 +40,7 @@ from accgate.records.file import paths_of
 from accgate.run_plan import plan_run
 from accgate.tasks.task import Task
 from benchmarks.bare_client import seconds_for
-from tests.loading import load_task
+from tests.support.loading import load_task
 
 HERE = Path(__file__).parent
 TASK = "json_extraction"

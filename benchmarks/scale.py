@@ -30,7 +30,7 @@ from accgate.evaluation.check import evaluate
 from accgate.records.file import paths_of
 from accgate.result import EngineInfo
 from accgate.tasks.task import Task
-from tests.loading import load_task
+from tests.support.loading import load_task
 
 # Loopback, but not 127.0.0.1, for which Ray takes the address of the network card.
 NODE = {"node_ip_address": "127.0.0.2", "object_store_memory": 80_000_000}

@@ -42,7 +42,7 @@ from accgate.records.file import Record, paths_of
 from accgate.tasks.sample import Sample
 from accgate.tasks.task import Task
 from benchmarks.sides import Turn, add_engine_options, offline_side, server_side
-from tests.loading import load_task
+from tests.support.loading import load_task
 
 CHATS = Path(__file__).with_name("chats.toml")
 

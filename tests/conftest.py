@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from hypothesis import HealthCheck, settings
 
-from tests import advice
+from tests.support import advice
 
 unhurried = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("repeat", unhurried, derandomize=True, max_examples=40)  # always the same 40
@@ -113,7 +113,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
 
 @pytest.fixture(autouse=True)
 def advice_that_can_be_followed() -> Iterator[None]:
-    """Every setting and command that a message advises in a test is one that accgate takes (tests/advice.py)."""
+    """Every setting and command that a message advises in a test is one that accgate takes."""
     yield
     faults, advice.faults[:] = advice.faults[:], []
     assert not faults, "a message advises what accgate does not take"

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from accgate.errors import BadInput
-from tests import advice
-from tests.cases import each
+from tests.support import advice
+from tests.support.cases import each
 
 
 @each(

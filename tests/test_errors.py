@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from accgate.errors import SEVERITY, AccgateError, BadInput, CannotEvaluate, VerdictName, exit_code, worst
-from tests.cases import each
+from tests.support.cases import each
 
 verdicts = st.sampled_from(SEVERITY)
 

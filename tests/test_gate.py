@@ -9,9 +9,9 @@ from scipy.stats import norm
 from accgate import load_config
 from accgate import run as run_gate
 from accgate.errors import BadInput
-from tests.cases import each
-from tests.decisions import unconditional_p
-from tests.gates import RIGHT, Project, right_but, write_lines
+from tests.support.cases import each
+from tests.support.decisions import unconditional_p
+from tests.support.gates import RIGHT, Project, right_but, write_lines
 
 N = 200
 FULL = [RIGHT] * N

@@ -14,9 +14,9 @@ from accgate.cli.main import main
 from accgate.engines.vllm.engine import VllmEngine
 from accgate.evaluation.presence import missing_ability
 from accgate.records.file import Record, read_records
-from tests.gates import toml, write_task
-from tests.loading import load_task
-from tests.servers import Server
+from tests.support.gates import toml, write_task
+from tests.support.loading import load_task
+from tests.support.servers import Server
 
 CITIES = [f"City{i}" for i in range(20)]
 TOOL = {"name": "get.weather", "parameters": {"type": "dict", "required": ["city"], "properties": {

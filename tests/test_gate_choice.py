@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from accgate.cli.main import main
-from tests.cases import each
-from tests.gates import Project, questions, right_but, write_lines, write_task
+from tests.support.cases import each
+from tests.support.gates import Project, questions, right_but, write_lines, write_task
 
 GRADED = [float(i % 97) for i in range(200)]
 DESIGNS: Sequence[Mapping[str, Any]] = [

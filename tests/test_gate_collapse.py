@@ -18,10 +18,10 @@ from accgate.report.result_file import read_result
 from accgate.report.samples import COLLAPSED
 from accgate.verdict.figures import Collapse
 from accgate.verdict.findings import collapse_sentence
-from tests.cases import each
-from tests.gates import Project, write_lines
 from tests.report.html_pages import page_of
 from tests.report.kinds import ABOUT
+from tests.support.cases import each
+from tests.support.gates import Project, write_lines
 
 N = 60
 SIDES = {"1": 100.0, "0": 0.0, "h": 50.0, "?": np.nan}

@@ -5,7 +5,7 @@ from pathlib import Path
 from accgate.cli.main import main
 from accgate.report.result_file import read_result
 from accgate.verdict.sentences import drift_sentence
-from tests.gates import Project, right_but
+from tests.support.gates import Project, right_but
 
 
 def declined(tmp_path: Path, wrong: list[int], **gate: object) -> Project:

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from accgate.cli.main import main
-from tests.gates import Project, said, write_task
-from tests.servers import Server
+from tests.support.gates import Project, said, write_task
+from tests.support.servers import Server
 
 N, DOCUMENT = 400, 4
 CLUSTERS = {"columns__cluster": "doc"}

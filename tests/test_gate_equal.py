@@ -21,9 +21,9 @@ from accgate.guard.changes import changed_rules
 from accgate.planning.checks import plan_checks
 from accgate.planning.design import TaskSource
 from benchmarks import two_paths
-from tests.cases import each
-from tests.gates import Project, questions, right_but, said, write_task
-from tests.servers import Fault, Server
+from tests.support.cases import each
+from tests.support.gates import Project, questions, right_but, said, write_task
+from tests.support.servers import Fault, Server
 
 N = 320
 

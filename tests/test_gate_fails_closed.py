@@ -14,8 +14,8 @@ from accgate.cli.main import main
 from accgate.evaluation.presence import missing_records
 from accgate.planning.checks import plan_checks
 from accgate.planning.design import planned_model
-from tests.cases import each
-from tests.gates import RIGHT, Project, questions, right_but, write_lines, write_task
+from tests.support.cases import each
+from tests.support.gates import RIGHT, Project, questions, right_but, write_lines, write_task
 
 N = 200
 OUTSIDE = "a score outside 0 to 100 for 1 of 200 samples"

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from accgate.cli.main import main
-from tests.cases import each
-from tests.gates import RIGHT, WRONG, Project, said, write_lines, write_task
-from tests.loading import load_task
+from tests.support.cases import each
+from tests.support.gates import RIGHT, WRONG, Project, said, write_lines, write_task
+from tests.support.loading import load_task
 
 N = 240
 SUBJECTS = ("law", "art", "bio", "gym")

@@ -14,9 +14,9 @@ import pytest
 from accgate import metrics
 from accgate.records.file import read_records
 from accgate.tasks import rows as task_rows
-from tests.gates import Project, said, write_lines
-from tests.loading import load_task
-from tests.servers import Server
+from tests.support.gates import Project, said, write_lines
+from tests.support.loading import load_task
+from tests.support.servers import Server
 from tests.tasks.dataset_rows import MMLU, MMLU_DEV
 
 N = 120

@@ -12,9 +12,9 @@ import pytest
 from accgate.cli.main import main
 from accgate.errors import BadInput
 from accgate.records.file import read_records
-from tests.gates import said, table, write_lines, write_task
-from tests.loading import load_task
-from tests.servers import Server, sums
+from tests.support.gates import said, table, write_lines, write_task
+from tests.support.loading import load_task
+from tests.support.servers import Server, sums
 
 ADVGLUE = Path(__file__).parents[1].parent / "shared" / "datasets" / "advglue_dev.json"
 

@@ -13,9 +13,9 @@ import pytest
 from accgate import metrics
 from accgate.cli.main import main
 from accgate.records.file import read_records
-from tests.cases import each
-from tests.gates import Project, questions, said, write_lines, write_task
-from tests.loading import load_task
+from tests.support.cases import each
+from tests.support.gates import Project, questions, said, write_lines, write_task
+from tests.support.loading import load_task
 
 N = 400
 

@@ -14,10 +14,10 @@ import pytest
 from accgate.cli.main import main
 from accgate.evaluation.presence import missing_ability
 from accgate.records.file import read_records
-from tests.cases import each
-from tests.gates import said, table, write_task
-from tests.loading import load_task
-from tests.servers import Fault, Server
+from tests.support.cases import each
+from tests.support.gates import said, table, write_task
+from tests.support.loading import load_task
+from tests.support.servers import Fault, Server
 
 CODE = {
     "prompt": "Write {{ name }}.", "target": "<<answer>>\nassert {{ name }}(2) == {{ value }}\n",

@@ -7,7 +7,7 @@ from xml.etree import ElementTree
 import pytest
 
 from accgate.cli.main import main
-from tests.gates import Project, right_but, said
+from tests.support.gates import Project, right_but, said
 
 BAD, SAME = right_but(60), right_but(20)
 

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from accgate.inputs.toml import tomllib
-from tests.cases import each
+from tests.support.cases import each
 
 ROOT = Path(__file__).parents[1]
 FILES = {

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from accgate.cli.main import main
-from tests.gates import Project, right_but
+from tests.support.gates import Project, right_but
 
 FEW, MANY = 100, 400
 MOST = {

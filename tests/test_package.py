@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 import accgate
-from tests.cases import each
-from tests.gates import right_but, write_lines
+from tests.support.cases import each
+from tests.support.gates import right_but, write_lines
 
 HEAVY = ("numpy", "pydantic", "rich", "scipy", "jinja2", "aiohttp", "asyncio")
 

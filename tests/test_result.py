@@ -17,8 +17,8 @@ from accgate.errors import BadInput
 from accgate.report.result_file import read_result, write_result
 from accgate.result import Result, result_of_verdict, to_json
 from accgate.verdict import CandidateSummary, ReferenceSummary, Verdict
-from tests.cases import each
-from tests.gates import RIGHT, Project, right_but
+from tests.support.cases import each
+from tests.support.gates import RIGHT, Project, right_but
 
 N = 100
 

@@ -17,7 +17,7 @@ from accgate.text import (
     signed_number,
     visible,
 )
-from tests.cases import each
+from tests.support.cases import each
 
 
 @each(

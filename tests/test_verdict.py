@@ -17,9 +17,9 @@ from accgate.stats.result import Interval
 from accgate.verdict import Allowed, CandidateSummary, Drift, Verdict
 from accgate.verdict.advice import ALONE, advice
 from accgate.verdict.sentences import flip_counts, sentence
-from tests.cases import each
-from tests.gates import RIGHT, right_but
 from tests.report.runs import result_of, verdict_of
+from tests.support.cases import each
+from tests.support.gates import RIGHT, right_but
 
 LOST = replace(compare([RIGHT] * 100, right_but(20, 100), theta=5.0), model="m", task="t")
 SAME = replace(compare([RIGHT, 0.0] * 50, [RIGHT, 0.0] * 50, theta=8.0), model="m", task="t")

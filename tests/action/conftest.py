@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.runner import FakeDocker, Runner, commit
+from tests.support.runner import FakeDocker, Runner, commit
 
 
 @pytest.fixture(scope="module")

@@ -16,8 +16,8 @@ import pytest
 
 from accgate._version import REPOSITORY, __version__
 from accgate.cli.starter.files import workflow_text
-from tests.cases import each
-from tests.runner import ROOT, load_yaml, posix_tools
+from tests.support.cases import each
+from tests.support.runner import ROOT, load_yaml, posix_tools
 
 ACTION, REPORT = load_yaml(ROOT / "action.yml"), load_yaml(ROOT / "report/action.yml")
 ACTIONS = {REPOSITORY: ACTION, f"{REPOSITORY}/report": REPORT}

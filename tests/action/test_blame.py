@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from accgate.report.cause import read_cause
-from tests.runner import TOKEN, FakeDocker, Runner, after, commit, posix_tools
+from tests.support.runner import TOKEN, FakeDocker, Runner, after, commit, posix_tools
 
 Machine = tuple[Runner, FakeDocker]
 

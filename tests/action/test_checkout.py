@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.runner import TOKEN, FakeDocker, Runner, after, commit, evaluated, git, posix_tools
+from tests.support.runner import TOKEN, FakeDocker, Runner, after, commit, evaluated, git, posix_tools
 
 pytestmark = posix_tools
 

@@ -10,7 +10,7 @@ import signal
 import pytest
 
 from accgate.evaluation.interruption import grace_of
-from tests.runner import TOKEN, FakeDocker, Runner, after, again, evaluated, posix_tools
+from tests.support.runner import TOKEN, FakeDocker, Runner, after, again, evaluated, posix_tools
 
 Machine = tuple[Runner, FakeDocker]
 

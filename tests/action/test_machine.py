@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.cases import each
-from tests.runner import FakeDocker, Runner, after, again, commit, git, posix_tools
+from tests.support.cases import each
+from tests.support.runner import FakeDocker, Runner, after, again, commit, git, posix_tools
 
 Machine = tuple[Runner, FakeDocker]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tests.runner import FakeDocker, Runner, after, posix_tools
+from tests.support.runner import FakeDocker, Runner, after, posix_tools
 
 pytestmark = posix_tools
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from accgate.cli.starter.files import workflow_text
-from tests.runner import ROOT, load_yaml
+from tests.support.runner import ROOT, load_yaml
 
 FILES = {path.stem: path for folder in ("examples", "workflows") for path in (ROOT / ".github" / folder).glob("*.yml")}
 ALWAYS = "${{ !cancelled() }}"  # of a job after another: a failure there must not skip it

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.runner import TOKEN, FakeDocker, Runner, after, commit, evaluated, posix_tools
+from tests.support.runner import TOKEN, FakeDocker, Runner, after, commit, evaluated, posix_tools
 
 pytestmark = posix_tools
 

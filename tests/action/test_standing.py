@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.runner import ROOT, FakeDocker, Runner, after, load_yaml, posix_tools
+from tests.support.runner import ROOT, FakeDocker, Runner, after, load_yaml, posix_tools
 
 pytestmark = posix_tools
 TITLE = "github.event.action == 'edited' && !github.event.changes.base"

@@ -21,7 +21,7 @@ from accgate.cli.starter.files import workflow_text
 from accgate.inputs.toml import tomllib
 from tests.action.test_action import EXAMPLES, check_with, script
 from tests.real.vllm_cpu import version as vllm_version
-from tests.runner import ROOT, load_yaml, posix_tools
+from tests.support.runner import ROOT, load_yaml, posix_tools
 
 OWN = sorted((ROOT / ".github/workflows").glob("*.yml"))
 ACTIONS = [ROOT / "action.yml", ROOT / "report/action.yml"]

@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 
 from accgate.cli.main import main
-from tests.gates import Project, right_but
 from tests.github.server import GitHub
-from tests.pull_requests import NUMBER, Job
-from tests.runner import commit, git
-from tests.trees import Trees
+from tests.support.gates import Project, right_but
+from tests.support.pull_requests import NUMBER, Job
+from tests.support.runner import commit, git
+from tests.support.trees import Trees
 
 Change = Callable[[Project], object]
 

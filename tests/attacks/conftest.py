@@ -8,7 +8,7 @@ import pytest
 from tests.attacks.chain import Chain
 from tests.attacks.runner_jobs import Jobs
 from tests.github.server import GitHub
-from tests.pull_requests import Gate
+from tests.support.pull_requests import Gate
 
 
 @pytest.fixture

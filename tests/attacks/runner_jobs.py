@@ -16,11 +16,11 @@ import pytest
 
 from accgate.cli.main import main
 from tests.attacks.chain import Ended
-from tests.gates import Project, right_but, write_lines
 from tests.github.server import GitHub
-from tests.pull_requests import NUMBER, Job
-from tests.runner import GIT, FakeDocker, Runner, after, commit, git
-from tests.trees import Trees
+from tests.support.gates import Project, right_but, write_lines
+from tests.support.pull_requests import NUMBER, Job
+from tests.support.runner import GIT, FakeDocker, Runner, after, commit, git
+from tests.support.trees import Trees
 
 Change = Callable[[Project], object]
 Step = Callable[[Path], object]

@@ -8,8 +8,8 @@ import pytest
 from accgate.cli.main import main
 from tests.attacks.chain import Chain
 from tests.attacks.test_rule_files import set_task
-from tests.gates import Project, questions, right_but, write_task
-from tests.runner import commit
+from tests.support.gates import Project, questions, right_but, write_task
+from tests.support.runner import commit
 
 AFTER = "(after the merge every run would end so, whoever approves the change)"
 

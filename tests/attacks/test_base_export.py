@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from tests.attacks.runner_jobs import poison
-from tests.cases import each
-from tests.runner import ROOT, FakeDocker, Runner, after, commit, git, posix_tools
+from tests.support.cases import each
+from tests.support.runner import ROOT, FakeDocker, Runner, after, commit, git, posix_tools
 
 pytestmark = posix_tools
 RULES = "[gate]\nalpha = 0.05\n"

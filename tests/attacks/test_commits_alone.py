@@ -12,9 +12,9 @@ import pytest
 
 from tests.attacks.chain import link
 from tests.attacks.runner_jobs import USUAL, Checkout, Jobs, Step, move_to, poison, replace
-from tests.gates import Project, contents, questions, right_but, write_lines, write_task
-from tests.loading import load_task
-from tests.runner import commit, git, posix_tools
+from tests.support.gates import Project, contents, questions, right_but, write_lines, write_task
+from tests.support.loading import load_task
+from tests.support.runner import commit, git, posix_tools
 
 pytestmark = posix_tools
 REPO = Checkout("repo", "repo/accuracy.toml")

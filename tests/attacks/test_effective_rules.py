@@ -12,10 +12,10 @@ from accgate.guard.state import Guard, RuleChange
 from accgate.report.result_file import read_result
 from tests.attacks.chain import Chain
 from tests.attacks.test_rule_files import set_task
-from tests.gates import Project, questions, right_but, write_lines, write_task
 from tests.guard.test_reference_rules import rescore
-from tests.pull_requests import NUMBER, PullRequest
-from tests.runner import commit
+from tests.support.gates import Project, questions, right_but, write_lines, write_task
+from tests.support.pull_requests import NUMBER, PullRequest
+from tests.support.runner import commit
 
 TINY = 1e-30
 Change = Callable[[Project], object]

@@ -13,12 +13,12 @@ from accgate.github import runner
 from accgate.github.check_runs import settle_rivals
 from accgate.github.comments import State, put_comment
 from accgate.github.response import respond
-from tests.gates import right_but
 from tests.github.asking import job, outputs, replies
 from tests.github.server import GitHub
 from tests.github.store import BOT, HEAD
-from tests.pull_requests import NUMBER, Gate, Job, event_of
-from tests.servers import Fault
+from tests.support.gates import right_but
+from tests.support.pull_requests import NUMBER, Gate, Job, event_of
+from tests.support.servers import Fault
 
 OTHER = 8  # another pull request
 NEXT = "d" * 40

@@ -13,11 +13,11 @@ import pytest
 
 from accgate.github.api import transport
 from accgate.github.api.client import Client
-from tests.gates import right_but
 from tests.github.server import SECONDARY, GitHub
 from tests.github.store import HEAD, Store
-from tests.pull_requests import NUMBER, Gate, Job
-from tests.servers import Fault
+from tests.support.gates import right_but
+from tests.support.pull_requests import NUMBER, Gate, Job
+from tests.support.servers import Fault
 
 # What a server, or a proxy in front of it, sends.
 FAULTS = {

@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 
 from accgate.cli.main import main
-from tests.gates import Project, right_but, said, write_lines, write_task
 from tests.github.server import GitHub
-from tests.pull_requests import Gate
-from tests.servers import Server, sums
+from tests.support.gates import Project, right_but, said, write_lines, write_task
+from tests.support.pull_requests import Gate
+from tests.support.servers import Server, sums
 
 RECORDS = Path("m/sums.jsonl")
 

@@ -17,7 +17,7 @@ from accgate.guard.base import within_tree
 from accgate.planning.design import planned_judge
 from accgate.sandbox import declared
 from tests.attacks.chain import Chain
-from tests.gates import Project, questions, toml, write_lines, write_task
+from tests.support.gates import Project, questions, toml, write_lines, write_task
 
 SERVER = """
 import http.server, pathlib, sys

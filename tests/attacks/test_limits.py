@@ -21,10 +21,10 @@ from accgate.references import store
 from accgate.report import result_file, sandbox
 from accgate.tasks import extract, sample, templates
 from accgate.text import MESSAGE
-from tests.cases import each
-from tests.gates import Project, right_but, said, write_lines, write_task
 from tests.interop.inspect_logs import archive
-from tests.servers import Server
+from tests.support.cases import each
+from tests.support.gates import Project, right_but, said, write_lines, write_task
+from tests.support.servers import Server
 
 
 @each(

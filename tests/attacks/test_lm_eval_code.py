@@ -10,8 +10,8 @@ from accgate.errors import BadInput
 from accgate.guard.base import within_tree
 from accgate.planning.design import task_source
 from tests.attacks.test_rule_digests import write
-from tests.gates import Project
-from tests.trees import effects, trees
+from tests.support.gates import Project
+from tests.support.trees import effects, trees
 
 pytestmark = pytest.mark.interop
 LM_EVAL = """

@@ -9,7 +9,7 @@ from collections.abc import Callable
 import pytest
 
 from tests.attacks.chain import Chain, link
-from tests.gates import Project, questions, right_but, write_task
+from tests.support.gates import Project, questions, right_but, write_task
 
 
 def set_task(project: Project, **keys: object) -> None:

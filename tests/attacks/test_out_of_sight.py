@@ -5,8 +5,8 @@ import shutil
 import pytest
 
 from tests.attacks.chain import Chain
-from tests.gates import Project, right_but
-from tests.runner import commit, git
+from tests.support.gates import Project, right_but
+from tests.support.runner import commit, git
 
 
 @pytest.mark.parametrize("place", ["references", "references/m"])

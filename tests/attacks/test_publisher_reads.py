@@ -14,10 +14,10 @@ from accgate.inputs.parquet import Closed, without_native_readers
 from accgate.tasks import read_rows
 from accgate.tasks.rows import hub_rows
 from tests.attacks.chain import Chain
-from tests.gates import Project, questions, write_task
-from tests.loading import load_task
-from tests.pull_requests import Job
-from tests.runner import commit
+from tests.support.gates import Project, questions, write_task
+from tests.support.loading import load_task
+from tests.support.pull_requests import Job
+from tests.support.runner import commit
 
 arrow = pytest.importorskip("pyarrow")
 parquet = pytest.importorskip("pyarrow.parquet")

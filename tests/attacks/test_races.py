@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 import shutil
 
-from tests.gates import right_but
 from tests.github.store import HEAD
-from tests.pull_requests import NUMBER, Gate, Job
+from tests.support.gates import right_but
+from tests.support.pull_requests import NUMBER, Gate, Job
 
 NEW = "d" * 40
 

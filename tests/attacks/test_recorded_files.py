@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.runner import FakeDocker, Runner, commit, git, posix_tools
+from tests.support.runner import FakeDocker, Runner, commit, git, posix_tools
 
 pytestmark = posix_tools
 

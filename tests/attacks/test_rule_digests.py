@@ -17,8 +17,8 @@ from accgate.config.config import load_config
 from accgate.guard.base import within_tree
 from tests.attacks.chain import Chain, link
 from tests.attacks.test_rule_files import PIXEL, add, ids_at, set_task
-from tests.gates import Project, questions, right_but, said, write_lines, write_task
-from tests.runner import commit
+from tests.support.gates import Project, questions, right_but, said, write_lines, write_task
+from tests.support.runner import commit
 
 METRIC = "tasks.sums: metric"
 EQUAL = "def right(answer, target):\n    return answer.strip() == target\n"

@@ -15,10 +15,10 @@ from accgate.planning.design import task_source
 from accgate.tasks.rows import Source
 from accgate.tasks.task import build_task
 from tests.attacks.chain import Chain, link
-from tests.cases import each
-from tests.gates import Project, questions, write_lines, write_task
-from tests.loading import load_task
-from tests.runner import commit, git
+from tests.support.cases import each
+from tests.support.gates import Project, questions, write_lines, write_task
+from tests.support.loading import load_task
+from tests.support.runner import commit, git
 
 PIXEL = bytes.fromhex("89504e470d0a1a0a0000000d4948445200000001000000010806000000")
 

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from accgate.cli.main import main
 from accgate.cli.streams import Messages, Output, Watched, broken
 from accgate.github.runner import command, mask
-from tests.gates import Project, right_but
+from tests.support.gates import Project, right_but
 
 NAMES = (
     "##[set-output name=x]v", "a ##[add-mask]s", "###[command]ls", "::set-output name=x::v", ":::error::x",

@@ -17,10 +17,10 @@ from accgate.cli.main import main
 from accgate.config.config import load_config
 from accgate.errors import BadInput
 from accgate.guard.secrets import refuse_secrets
-from tests.cases import each
-from tests.gates import Project, said, table
-from tests.runner import ROOT, load_yaml
-from tests.trees import Trees, effects, trees
+from tests.support.cases import each
+from tests.support.gates import Project, said, table
+from tests.support.runner import ROOT, load_yaml
+from tests.support.trees import Trees, effects, trees
 
 API = "https://api.example.com/v1"
 MINE = {"engine": "openai", "model": "x", "options": {"base_url": API, "api_key_env": "MY_KEY"}}

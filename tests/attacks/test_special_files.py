@@ -12,8 +12,8 @@ from accgate.inputs import parquet, rows, toml
 from accgate.tasks import read_rows
 from tests.attacks.chain import Chain
 from tests.attacks.test_rule_files import pictured, with_parts
-from tests.cases import each
-from tests.gates import Project, right_but
+from tests.support.cases import each
+from tests.support.gates import Project, right_but
 
 NAMES = (
     "accuracy.toml", "sums.toml", "sums.jsonl", "solved.jsonl", "shown.png", "comment.j2", "references/m/sums.toml",

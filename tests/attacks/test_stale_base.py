@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.attacks.runner_jobs import poison
-from tests.runner import FakeDocker, Runner, commit, git, posix_tools
+from tests.support.runner import FakeDocker, Runner, commit, git, posix_tools
 
 pytestmark = posix_tools
 

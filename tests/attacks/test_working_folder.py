@@ -14,9 +14,9 @@ import pytest
 
 from accgate.cli.main import main
 from accgate.cli.working_folder import in_an_empty_folder
-from tests.gates import Project, questions, right_but, said, write_lines, write_task
-from tests.pull_requests import PullRequest
-from tests.runner import ROOT, FakeDocker, Runner, after, commit, posix_tools
+from tests.support.gates import Project, questions, right_but, said, write_lines, write_task
+from tests.support.pull_requests import PullRequest
+from tests.support.runner import ROOT, FakeDocker, Runner, after, commit, posix_tools
 
 START = ("-c", "import sys; sys.path[:1] = []; from accgate.cli.main import main; sys.exit(main())")  # the entry point
 RAN = "import pathlib; pathlib.Path({!r}).write_text('ran')\n"

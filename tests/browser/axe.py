@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.browser.chromium import Page
-from tests.runner import KEPT
+from tests.support.runner import KEPT
 
 PACKAGE = "axe-core@4.14.1"
 

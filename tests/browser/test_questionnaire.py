@@ -10,8 +10,8 @@ import pytest
 
 from tests.browser.axe import violations
 from tests.browser.chromium import Browser, Page
-from tests.cases import each
 from tests.questionnaire.made import Made, answers
+from tests.support.cases import each
 
 pytestmark = pytest.mark.browser
 RATER = "#rater"

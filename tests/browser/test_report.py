@@ -17,10 +17,10 @@ from accgate.result import Result
 from accgate.stats.result import Interval
 from tests.browser.axe import violations
 from tests.browser.chromium import Browser, Page
-from tests.cases import each
 from tests.report.hostile import hostile
 from tests.report.html_pages import WORDS, write_samples, written_run
 from tests.report.runs import groups_of, result_of, verdict_of
+from tests.support.cases import each
 
 pytestmark = pytest.mark.browser
 CHECKS, N = 7, 300

@@ -11,7 +11,7 @@ from accgate.report.live.progress import Follower, checks_of
 from accgate.report.live.server import Viewer
 from tests.browser.axe import violations
 from tests.browser.chromium import Page
-from tests.gates import recorded_project, right_but
+from tests.support.gates import recorded_project, right_but
 
 pytestmark = pytest.mark.browser
 N = 40

@@ -13,9 +13,9 @@ import pytest
 from scipy.stats import binom, binomtest, norm, t, ttest_rel
 
 from accgate.cli.main import main
-from tests.cases import each
-from tests.decisions import unconditional_p
-from tests.gates import Project, right_but, write_lines
+from tests.support.cases import each
+from tests.support.decisions import unconditional_p
+from tests.support.gates import Project, right_but, write_lines
 
 Scores = Sequence[float]
 

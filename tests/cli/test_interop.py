@@ -8,9 +8,9 @@ from pathlib import Path
 from accgate.cli.main import main
 from accgate.records.file import read_records
 from accgate.references.store import find_reference
-from tests.cases import each
 from tests.interop.inspect_logs import log_of, sample, write_eval
 from tests.interop.lm_eval_logs import generated, write_log
+from tests.support.cases import each
 
 
 def log(folder: Path, right: int, count: int = 40) -> Path:

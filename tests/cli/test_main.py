@@ -17,9 +17,9 @@ from accgate import plan
 from accgate.cli.main import COMMANDS, main
 from accgate.cli.parser import HEADINGS
 from accgate.text import drop_figure
-from tests.cases import each
-from tests.gates import RIGHT, Project, right_but, said
-from tests.launcher import Launched
+from tests.support.cases import each
+from tests.support.gates import RIGHT, Project, right_but, said
+from tests.support.launcher import Launched
 
 N = 60
 ACCGATE = [sys.executable, "-m", "accgate"]

@@ -24,10 +24,10 @@ from accgate.cli.main import main
 from accgate.cli.starter.files import Answers
 from accgate.cli.starter.questions import ask_answers
 from accgate.tasks.definition import library_names
-from tests.cases import each
-from tests.gates import RIGHT, right_but, said, write_lines
-from tests.launcher import Launched
-from tests.loading import load_task
+from tests.support.cases import each
+from tests.support.gates import RIGHT, right_but, said, write_lines
+from tests.support.launcher import Launched
+from tests.support.loading import load_task
 
 ACCGATE = [sys.executable, "-m", "accgate"]
 INTERRUPT = b"\x03"

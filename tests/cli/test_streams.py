@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 
 from accgate.cli.main import main
-from tests.gates import Project, right_but
-from tests.launcher import Launched
+from tests.support.gates import Project, right_but
+from tests.support.launcher import Launched
 
 FULL = Path("/dev/full")
 pytestmark = pytest.mark.skipif(not FULL.exists(), reason="needs /dev/full")

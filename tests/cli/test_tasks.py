@@ -11,8 +11,8 @@ import pytest
 from accgate.cli.main import main
 from accgate.evaluation.examples import Example, examples_of, reading_of, unread_task
 from accgate.tasks import library_file, read_definition
-from tests.cases import each
-from tests.gates import said, table, write_task
+from tests.support.cases import each
+from tests.support.gates import said, table, write_task
 
 
 def examples(name: str) -> list[Example]:

@@ -8,7 +8,7 @@ from accgate.config.config import load_config
 from accgate.errors import BadInput
 from accgate.tasks.definition import library_names
 from accgate.text import nearest
-from tests.cases import each
+from tests.support.cases import each
 
 LONG = "a" * 5000  # too long a name for the system
 SIGMA = "is -1; write a number from 0 (standard deviation of one score in points, 0 or more)"

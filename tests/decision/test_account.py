@@ -26,8 +26,8 @@ from accgate.report.words import explanation_of, figures_legend
 from accgate.result import Result
 from accgate.run_plan import RunPlan, plan_run
 from accgate.verdict import Allowed, Verdict
-from tests.cases import each
-from tests.gates import Project, questions, write_lines, write_task
+from tests.support.cases import each
+from tests.support.gates import Project, questions, write_lines, write_task
 
 N = 60
 LIMITS = {"max_more_tokens": "10%", "max_slower": "10%"}

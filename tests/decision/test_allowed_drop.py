@@ -15,8 +15,8 @@ from accgate.cli.main import main
 from accgate.errors import BadInput
 from accgate.verdict import Verdict
 from accgate.verdict.sentences import sentence
-from tests.cases import each
-from tests.gates import RIGHT, Project, right_but, said, write_lines
+from tests.support.cases import each
+from tests.support.gates import RIGHT, Project, right_but, said, write_lines
 
 REFERENCE = np.full(1000, 100.0)
 

@@ -13,8 +13,8 @@ from accgate.decision.evidence import Evidence
 from accgate.design import Design, Mean, Target
 from accgate.records.scores import Scores
 from accgate.verdict import ReferenceSummary
-from tests.cases import each
-from tests.decisions import assert_sound, flips, one_each, pairs, rates, sides, unconditional_p
+from tests.support.cases import each
+from tests.support.decisions import assert_sound, flips, one_each, pairs, rates, sides, unconditional_p
 
 
 def can_fail(reference: list[float], alpha: float) -> bool:

@@ -16,8 +16,8 @@ from accgate.design import Design, Mean, Target
 from accgate.records.scores import Scores
 from accgate.stats.names import Correction
 from accgate.verdict import Verdict
-from tests.cases import each
-from tests.decisions import assert_sound, flips, one_each
+from tests.support.cases import each
+from tests.support.decisions import assert_sound, flips, one_each
 
 
 def checks(p_values: list[float], alphas: list[float]) -> list[Evidence]:

@@ -20,8 +20,8 @@ from accgate.stats.bootstrap import drop_evidence, ratio_test
 from accgate.stats.power import quantile
 from accgate.text import figure
 from benchmarks import tails
-from tests.cases import each
-from tests.gates import Project, right_but, said, write_lines
+from tests.support.cases import each
+from tests.support.gates import Project, right_but, said, write_lines
 
 N = 120
 Cost = Callable[[int], dict[str, Any]]  # the columns of the sample at a place

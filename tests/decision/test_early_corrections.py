@@ -13,9 +13,9 @@ from accgate.decision.comparison import compare_scores, decide
 from accgate.decision.evidence import Evidence
 from accgate.design import Design, Target
 from accgate.stats.names import Correction
-from tests.cases import each
 from tests.decision.test_early_stopping import by_test, evidence
-from tests.decisions import assert_sound, one_each
+from tests.support.cases import each
+from tests.support.decisions import assert_sound, one_each
 
 
 @by_test

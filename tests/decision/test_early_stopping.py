@@ -18,10 +18,10 @@ from accgate.stats.gsprt import gsprt_test
 from accgate.stats.mcnemar import mcnemar_theta
 from accgate.stats.power import GSPRT_LEAST, GSPRT_MAXIMUM
 from accgate.stats.sequential import units_of
-from tests.cases import each
-from tests.decisions import assert_sound, is_decided, one_each
-from tests.decisions import compare_in_order as compare
 from tests.stats.sequences import drawn
+from tests.support.cases import each
+from tests.support.decisions import assert_sound, is_decided, one_each
+from tests.support.decisions import compare_in_order as compare
 
 SEQUENTIAL = ["gsprt", "group-sequential", "e-process"]
 KINDS = ["binary", "other", "clusters"]

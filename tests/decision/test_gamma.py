@@ -13,8 +13,8 @@ from accgate.decision.comparison import compare, compare_scores, compare_statist
 from accgate.design import Design
 from accgate.records.scores import Scores
 from accgate.verdict import Verdict
-from tests.cases import each
-from tests.decisions import unconditional_p
+from tests.support.cases import each
+from tests.support.decisions import unconditional_p
 
 RIGHT, WRONG = 100.0, 0.0
 EARLY = [{"test": test, "theta": theta} for test in ("gsprt", "group-sequential", "e-process") for theta in (3.0, 8.0)]

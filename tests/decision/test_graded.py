@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from accgate.decision.comparison import compare
-from tests.cases import each
+from tests.support.cases import each
 
 
 def scores(lost: int, to: float, gains: list[float], n: int = 1000) -> tuple[np.ndarray, np.ndarray]:

@@ -11,7 +11,7 @@ from accgate.design import Design
 from accgate.records.scores import Scores, from_python
 from accgate.verdict import Verdict
 from benchmarks.group_gate import fallen
-from tests.cases import each
+from tests.support.cases import each
 
 ALPHA = 0.05
 

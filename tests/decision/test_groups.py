@@ -16,7 +16,7 @@ from accgate.records.scores import Scores
 from accgate.stats import bootstrap, units_of
 from accgate.verdict import CandidateSummary, GroupFigures, ReferenceSummary, Verdict
 from accgate.verdict.figures import NO_GROUP, Groups
-from tests.cases import each
+from tests.support.cases import each
 
 G, SIZE = 57, 40  # subjects of MMLU, with samples of each
 BOOTSTRAPPED = 15  # groups whose bootstrap is computed, which takes long

@@ -15,8 +15,8 @@ from accgate.records.scores import Scores
 from accgate.stats import graded
 from accgate.stats.names import TestName
 from accgate.stats.sequential import units_of
-from tests.cases import each
-from tests.decisions import is_decided
+from tests.support.cases import each
+from tests.support.decisions import is_decided
 
 N = 300
 WAYS: dict[str, tuple[TestName, dict[str, float | bool]]] = {  # name: the test, and what else the design has

@@ -15,7 +15,7 @@ from accgate.engines.recording import RecordedEngine
 from accgate.report.comment import About, render_comment
 from accgate.report.markdown import render_markdown
 from accgate.report.result_file import junit_xml, read_result
-from tests.gates import RIGHT, WRONG, N, Project, right_but, write_lines
+from tests.support.gates import RIGHT, WRONG, N, Project, right_but, write_lines
 
 FULL = [RIGHT] * N
 

@@ -12,9 +12,9 @@ from accgate.decision.path import SequentialPath, path_of
 from accgate.report.charts.evidence import evidence_chart
 from accgate.report.html.run import Sides
 from accgate.verdict import Verdict
-from tests.cases import each
-from tests.decisions import compare_in_order as compare
 from tests.report.html_pages import changed, document
+from tests.support.cases import each
+from tests.support.decisions import compare_in_order as compare
 
 
 def walked(test: str, lost: float, seed: int, *, n: int = 900, theta: float = 3.0) -> tuple[Verdict, SequentialPath]:

@@ -20,10 +20,10 @@ from accgate.records.file import Record
 from accgate.records.scores import Scores
 from accgate.stats.gsprt import unseen_n
 from accgate.stats.names import TestName
-from tests.cases import each
-from tests.decisions import limits_after
-from tests.gates import RIGHT, Project, right_but
 from tests.stats.sequences import drawn
+from tests.support.cases import each
+from tests.support.decisions import limits_after
+from tests.support.gates import RIGHT, Project, right_but
 
 N, ALPHA = 1200, 0.05
 

@@ -13,8 +13,8 @@ from accgate.decision.evidence import Evidence, SampleStatistic
 from accgate.design import Design, Mean, Target
 from accgate.errors import BadInput
 from accgate.records.scores import Scores
-from tests.cases import each
-from tests.decisions import one_each, unconditional_p
+from tests.support.cases import each
+from tests.support.decisions import one_each, unconditional_p
 
 RIGHT, WRONG = 100.0, 0.0
 

@@ -13,8 +13,8 @@ from accgate.design import Design, Mean, Target
 from accgate.errors import BadInput
 from accgate.stats.names import TestName
 from accgate.verdict import Reason
-from tests.cases import each
-from tests.decisions import one_each
+from tests.support.cases import each
+from tests.support.decisions import one_each
 
 
 @each(

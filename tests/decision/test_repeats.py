@@ -15,8 +15,8 @@ from accgate.records.scores import Scores, read_scores
 from accgate.stats.answers import repeats_of
 from accgate.stats.early_repeats import repeats_sequential
 from accgate.stats.repeats import repeats_exact
-from tests.cases import each
-from tests.decisions import assert_sound, is_decided, limits_after
+from tests.support.cases import each
+from tests.support.decisions import assert_sound, is_decided, limits_after
 
 SEQUENTIAL = Design(theta=4.0, early_stopping=True)
 

@@ -11,7 +11,7 @@ from accgate.verdict import Verdict
 from accgate.verdict.paragraphs import explanation
 from accgate.verdict.points import theta_text
 from accgate.verdict.sentences import sentence
-from tests.cases import each
+from tests.support.cases import each
 
 RUNS = 100
 NO_OUTCOME = "no outcome of these samples would have failed the gate"

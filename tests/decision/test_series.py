@@ -6,7 +6,7 @@ import pytest
 
 from accgate.decision.comparison import compare
 from accgate.errors import BadInput
-from tests.cases import each
+from tests.support.cases import each
 
 pd = pytest.importorskip("pandas")
 

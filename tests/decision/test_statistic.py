@@ -7,7 +7,7 @@ import pytest
 
 from accgate import compare, compare_statistic
 from accgate.errors import BadInput
-from tests.cases import each
+from tests.support.cases import each
 
 
 def parity(rows: np.ndarray) -> float:

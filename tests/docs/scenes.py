@@ -9,10 +9,10 @@ from typing import Any
 
 from accgate.cli.main import main
 from tests.docs.blocks import ROOT
-from tests.gates import Project, right_but, write_lines
 from tests.interop.lm_eval_logs import generated, write_log
 from tests.interop.test_nemo_import import bundle
-from tests.loading import load_task
+from tests.support.gates import Project, right_but, write_lines
+from tests.support.loading import load_task
 
 TRTLLM = """\
 meta-llama/Llama-3.1-8B-Instruct:

@@ -16,8 +16,8 @@ from accgate.config.config import load_config
 from accgate.inputs.toml import tomllib
 from accgate.questionnaire.key import read_wording
 from accgate.tasks.definition import read_definition
-from tests.cases import each
 from tests.docs.blocks import ROOT, Block, blocks
+from tests.support.cases import each
 
 CONFIG = {"gate", "models", "tasks", "judges", "report"}
 MODEL = {"engine": "openai", "model": "m", "options": {"base_url": "http://127.0.0.1:8000/v1"}}

@@ -15,10 +15,10 @@ import pytest
 
 from accgate.cli.main import build_parser, main
 from accgate.inputs.toml import tomllib
-from tests.cases import each
 from tests.docs.blocks import LANGUAGES, PAGES, ROOT, Block, blocks, commands, read
 from tests.docs.python_blocks import check_python
 from tests.docs.scenes import SCENES
+from tests.support.cases import each
 
 SHELL = re.compile(r"[*$|<>;&`]")
 OPERATORS = {">", ">>", "|", "&&", ";"}

@@ -15,7 +15,7 @@ from accgate.inputs.toml import tomllib
 from accgate.records.file import file_name
 from accgate.tasks.lm_eval.loading import LmEvalOptions
 from tests.docs.blocks import Block, blocks
-from tests.gates import write_lines
+from tests.support.gates import write_lines
 
 SUMS = [{"question": f"{i} + {i}?", "answer": f"They are {2 * i}. #### {2 * i}"} for i in range(1400)]
 LETTERS = [

@@ -15,9 +15,9 @@ from threading import Thread
 import pytest
 
 from tests.action.test_action import tool
-from tests.cases import each
-from tests.gates import Project, right_but
-from tests.runner import ROOT, commit, load_yaml, posix_tools
+from tests.support.cases import each
+from tests.support.gates import Project, right_but
+from tests.support.runner import ROOT, commit, load_yaml, posix_tools
 
 pytestmark = posix_tools
 FILES = ROOT / "docs/ci"

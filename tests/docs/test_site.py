@@ -13,9 +13,9 @@ import pytest
 from accgate._version import REPOSITORY
 from accgate.inputs.toml import tomllib
 from benchmarks.pictures import PICTURES
-from tests.cases import each
 from tests.docs.blocks import OPTIONS, PAGES, ROOT, SITE
 from tests.docs.site import build
+from tests.support.cases import each
 
 pytestmark = pytest.mark.slow
 FILES = f"https://github.com/{REPOSITORY}/blob/main/"

@@ -11,7 +11,7 @@ from typing import Any
 from accgate.cli.main import main
 from accgate.records.file import read_records
 from tests.docs.blocks import blocks
-from tests.servers import Server
+from tests.support.servers import Server
 
 CALL = {"function": {"name": "get_weather", "arguments": '{"city": "Rome"}'}}
 ANSWERS: Mapping[str, Any] = {

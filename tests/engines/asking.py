@@ -12,7 +12,7 @@ from accgate.engines import Reply, Request
 from accgate.engines.openai.engine import OpenAIEngine
 from accgate.engines.openai.options import Options
 from accgate.engines.silence import timeout
-from tests.servers import Server
+from tests.support.servers import Server
 
 
 @dataclass

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import pytest
 
 from accgate.engines.openai import dispatch, pace
-from tests.servers import Server
+from tests.support.servers import Server
 
 
 def echo(prompt: str) -> str:

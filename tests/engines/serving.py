@@ -17,12 +17,12 @@ from accgate.engines.openai.engine import OpenAIEngine
 from accgate.inputs.toml import read_toml
 from tests.engines.asking import QUESTION, run_on
 from tests.engines.planned import engine_of
-from tests.gates import toml
-from tests.servers import sums
+from tests.support.gates import toml
+from tests.support.servers import sums
 
 ROOT = Path(__file__).parents[2]
 ANSWER = sums()(QUESTION.prompt)
-TOY = [sys.executable, "-m", "tests.servers", "{port}"]
+TOY = [sys.executable, "-m", "tests.support.servers", "{port}"]
 FAMILY = """
 import os, signal, subprocess, sys, time
 from pathlib import Path
@@ -34,11 +34,11 @@ while not (Path("plain.pid").exists() and Path("away.pid").exists()):
     time.sleep(0.01)
 Path("leader.pid").write_text(str(os.getpid()))
 """
-SERVING = "import runpy\nrunpy.run_module('tests.servers', run_name='__main__', alter_sys=False)\n"
+SERVING = "import runpy\nrunpy.run_module('tests.support.servers', run_name='__main__', alter_sys=False)\n"
 
 
 def own_environment(logs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Keep logs in this folder, and let servers find tests.servers from any other."""
+    """Keep logs in this folder, and let servers find tests.support.servers from any other."""
     monkeypatch.setenv("TMPDIR", str(logs))
     monkeypatch.setattr("tempfile.tempdir", str(logs))
     monkeypatch.setenv("PYTHONPATH", str(ROOT))

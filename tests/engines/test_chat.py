@@ -11,7 +11,7 @@ from accgate.engines import Reply, Request, RequestFailed
 from accgate.engines.wire import MalformedReply, body_of, reply_of
 from accgate.errors import CannotEvaluate
 from tests.engines.asking import outcomes
-from tests.servers import Fault, Server
+from tests.support.servers import Fault, Server
 
 SYSTEM = {"role": "system", "content": "Be brief."}
 USER = {"role": "user", "content": "What is the weather in Rome?"}

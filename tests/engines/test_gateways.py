@@ -16,9 +16,9 @@ from accgate.engines.openai.engine import OpenAIEngine
 from accgate.engines.openai.probe import ask_server
 from accgate.engines.wire import MalformedReply, body_value, reply_of
 from accgate.errors import BadInput, CannotEvaluate
-from tests.cases import each
 from tests.engines.asking import outcome
-from tests.servers import Fault, Server
+from tests.support.cases import each
+from tests.support.servers import Fault, Server
 
 GOOD = {"choices": [{"index": 0, "text": "4", "finish_reason": "stop"}]}
 SCRIPT = b"<script>" + b"x" * 900 + b"</script>"

@@ -17,9 +17,9 @@ from accgate.engines.wire import extra_faults
 from accgate.errors import BadInput
 from accgate.inputs.toml import tomllib
 from accgate.inputs.typed import parse_table
-from tests.cases import each
 from tests.engines.asking import outcome
-from tests.servers import Fault, Server
+from tests.support.cases import each
+from tests.support.servers import Fault, Server
 
 SENT = {"model": "toy", "messages": [], "max_tokens": 9, "temperature": 0.0, "top_k": 1, "a.b": 1, 'q"': 1}
 

@@ -16,7 +16,7 @@ from accgate.references.judge import Makers, refuse_other_judge
 from accgate.references.settings import setting_changes
 from accgate.references.store import Reference, ReferenceFile
 from accgate.trials.settings import settings_of
-from tests.cases import each
+from tests.support.cases import each
 
 BF16, INT4 = {"toy": '{"root": "org/m-bf16"}'}, {"toy": '{"root": "org/m-int4"}'}
 

@@ -24,9 +24,9 @@ from accgate.engines.openai.engine import OpenAIEngine
 from accgate.engines.openai.options import Options
 from accgate.errors import BadInput, CannotEvaluate
 from accgate.inputs.network import proxy_of
-from tests.cases import each
 from tests.engines.asking import QUESTION, answers, engine_at, in_loop, outcome, outcomes, outcomes_of, questions
-from tests.servers import Fault, Server
+from tests.support.cases import each
+from tests.support.servers import Fault, Server
 
 pytestmark = pytest.mark.usefixtures("short_waits")
 ANSWER = Reply("answer to 1 + 1 =", "stop", 4, 6)

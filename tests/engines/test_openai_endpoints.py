@@ -16,7 +16,7 @@ from accgate.engines.openai.engine import OpenAIEngine
 from accgate.errors import BadInput, CannotEvaluate
 from tests.engines.asking import Clock, answers, engine_at, in_loop, outcomes_of, questions, run_on
 from tests.engines.conftest import echo
-from tests.servers import Fault, Server
+from tests.support.servers import Fault, Server
 
 pytestmark = pytest.mark.usefixtures("short_waits")
 

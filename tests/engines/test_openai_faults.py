@@ -16,8 +16,8 @@ import pytest
 
 from accgate.cli.main import main
 from accgate.records.file import read_records
-from tests.gates import without_seconds
-from tests.servers import Fault, Server, sums
+from tests.support.gates import without_seconds
+from tests.support.servers import Fault, Server, sums
 
 pytestmark = pytest.mark.usefixtures("short_waits")
 SAMPLES, IN_FLIGHT = 200, 16

@@ -19,11 +19,11 @@ from accgate.engines.openai.engine import LISTING_ATTEMPTS, OpenAIEngine
 from accgate.engines.openai.options import Options
 from accgate.errors import BadInput, CannotEvaluate
 from accgate.records.file import read_records
-from tests.cases import each
 from tests.engines.asking import answers, engine_at, outcomes_of, questions, run_on
 from tests.engines.conftest import echo
-from tests.gates import said
-from tests.servers import Fault, Server
+from tests.support.cases import each
+from tests.support.gates import said
+from tests.support.servers import Fault, Server
 
 pytestmark = pytest.mark.usefixtures("short_waits")
 

@@ -13,9 +13,9 @@ from accgate.engines import Request, RequestFailed
 from accgate.engines.base import LogProbs
 from accgate.engines.openai.likelihood import Echoed, first_token
 from accgate.errors import CannotEvaluate
-from tests.cases import each
 from tests.engines.asking import engine_at, run_on
-from tests.servers import Fault, Server, echoed
+from tests.support.cases import each
+from tests.support.servers import Fault, Server, echoed
 
 pytestmark = pytest.mark.usefixtures("short_waits")
 PROMPT = Request("a", 0, "The capital is", mode="completion", stop=("\n",), seed=3)

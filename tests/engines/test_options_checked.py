@@ -10,8 +10,8 @@ import pytest
 
 from accgate.cli.main import main
 from accgate.engines.openai.options import Options, faults_of, url_fault
-from tests.cases import each
 from tests.engines.planned import model_file
+from tests.support.cases import each
 
 URL = "http://127.0.0.1:8000/v1"
 TASK = "[tasks.arithmetic]\nnum_samples = 9\n"

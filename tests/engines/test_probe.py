@@ -10,10 +10,10 @@ import pytest
 from accgate.cli.main import main
 from accgate.engines.openai import probe
 from accgate.engines.openai.probe import ask_server
-from tests.cases import each
 from tests.engines.planned import model_file
-from tests.gates import said, toml, write_task
-from tests.servers import Fault, Server
+from tests.support.cases import each
+from tests.support.gates import said, toml, write_task
+from tests.support.servers import Fault, Server
 
 
 def validated(folder: Path, model: str = "toy", tasks: str = "[tasks.arithmetic]", **options: object) -> int:

@@ -26,10 +26,10 @@ from accgate.engines.recording import RecordedEngine
 from accgate.errors import BadInput, CannotEvaluate
 from accgate.inputs.toml import read_toml
 from accgate.result import EngineInfo
-from tests.cases import each
 from tests.engines.asking import in_loop
 from tests.engines.planned import engine_of, model_file, planned_model
-from tests.servers import Server
+from tests.support.cases import each
+from tests.support.servers import Server
 
 URL = "http://127.0.0.1:8000/v1"
 INNER = f'engine = "openai", options = {{ base_url = "{URL}"'

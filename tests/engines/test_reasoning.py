@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from accgate.engines.reasoning import PAIRS, PLAIN, Split, opened_by, split_reasoning
-from tests.cases import each
+from tests.support.cases import each
 
 # (reply, reasoning, answer) of vLLM's own tests: tests/reasoning/test_deepseekr1_reasoning_parser.py,
 # test_mistral_reasoning_parser.py, test_granite_reasoning_parser.py, test_hunyuan_reasoning_parser.py,

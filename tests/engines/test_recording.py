@@ -13,7 +13,7 @@ from accgate.engines import Reply, Request, RequestFailed
 from accgate.engines.base import ModelTable
 from accgate.engines.recording import RecordedEngine
 from accgate.errors import BadInput
-from tests.cases import each
+from tests.support.cases import each
 
 
 def engine(folder: Path, content: str | bytes, **options: Any) -> RecordedEngine:

@@ -14,7 +14,6 @@ from accgate.cli.main import main
 from accgate.engines.openai import server
 from accgate.engines.openai.client import Client
 from accgate.errors import BadInput, CannotEvaluate
-from tests.cases import each
 from tests.engines.serving import (
     ANSWER,
     FAMILY,
@@ -28,7 +27,8 @@ from tests.engines.serving import (
     script,
     written,
 )
-from tests.servers import Fault, Server
+from tests.support.cases import each
+from tests.support.servers import Fault, Server
 
 
 @pytest.fixture(autouse=True)

@@ -13,7 +13,7 @@ import pytest
 
 from accgate.cli.main import main
 from tests.engines.serving import FAMILY, SERVING, TOY, lives, made, own_environment, pids, script, waited
-from tests.launcher import Launched
+from tests.support.launcher import Launched
 
 
 @pytest.fixture(autouse=True)
@@ -42,7 +42,7 @@ def test_a_gate_runs_on_a_server_of_its_own(tmp_path: Path) -> None:
 
 
 HANGING = FAMILY + """
-from tests.servers import Server
+from tests.support.servers import Server
 with Server(port=int(sys.argv[1])) as server:
     server.hold_after = 10
     while True:
@@ -103,7 +103,7 @@ def test_a_server_that_dies_in_the_middle_ends_the_run_and_resume_goes_on(tmp_pa
 SILENT = """
 import sys, time
 from pathlib import Path
-from tests.servers import Server
+from tests.support.servers import Server
 print("serving", flush=True)
 with Server(port=int(sys.argv[1])) as server:
     server.hold_after = 10 if not Path("once").exists() or Path("always").exists() else None

@@ -21,8 +21,8 @@ from accgate.engines.recording import RecordedEngine
 from accgate.engines.vllm import options as vllm_options
 from accgate.errors import BadInput, CannotEvaluate
 from accgate.inputs.toml import read_toml
-from tests.cases import each
 from tests.engines.planned import engine_of, model_file
+from tests.support.cases import each
 
 URL = "http://127.0.0.1:8000/v1"
 

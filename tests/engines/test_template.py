@@ -13,7 +13,7 @@ from accgate.engines.base import ModelTable, Request
 from accgate.engines.template import refuse_broken_template
 from accgate.errors import KeyFaults
 from tests.engines.planned import model_file
-from tests.gates import questions, said, write_task
+from tests.support.gates import questions, said, write_task
 
 CHATML = "{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content }}<|im_end|>\n{% endfor %}"
 SYSTEM = Request("b", 0, "Hi", "Be kind.")

@@ -30,9 +30,9 @@ from accgate.inputs.typed import CLOSED
 from accgate.planning.design import planned_model
 from accgate.planning.validation import validate
 from accgate.verdict.reasons import words_of
-from tests.cases import each
 from tests.engines.planned import model_file
 from tests.engines.serving import lives, waited
+from tests.support.cases import each
 
 
 class Backend(enum.Enum):

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from accgate.engines import Reply, Request
 from accgate.engines.wire import MalformedReply, body_of, error_text, reply_of
 from accgate.records.finish import CUT, FULL, REFUSED
-from tests.cases import each
+from tests.support.cases import each
 
 
 @pytest.mark.parametrize(("system", "prompt"), [("", "1 + 1 ="), ("Add.", "Add.\n\n1 + 1 =")])

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from accgate.records.file import RecordPaths, paths_of
-from tests.servers import Server
+from tests.support.servers import Server
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from typing import Any
 
 from accgate.cli.main import main
 from accgate.records.file import paths_of
-from tests.gates import Project, right_but
+from tests.support.gates import Project, right_but
 
 TIMES = ("started", "seconds", "shards")
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from accgate.cli.main import main
-from tests.gates import table
+from tests.support.gates import table
 
 
 def served_by(url: str, model: str = "toy", **options: Any) -> dict[str, Any]:

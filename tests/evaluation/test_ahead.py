@@ -30,7 +30,7 @@ from accgate.records.file import Record, paths_of
 from accgate.result import EngineInfo
 from accgate.tasks.task import Task
 from tests.evaluation.test_early import check
-from tests.loading import load_task
+from tests.support.loading import load_task
 
 N, DISCORDANCE, THETA = 1000, 0.03, 4.0
 GPU: dict[str, float] = {}

@@ -16,8 +16,8 @@ from accgate.evaluation.cache import identity
 from accgate.records.file import read_records
 from accgate.tasks.definition import library_file
 from tests.evaluation.serving import configure, served_by, sums_of
-from tests.gates import without_seconds
-from tests.servers import Server, sums
+from tests.support.gates import without_seconds
+from tests.support.servers import Server, sums
 
 BESIDE: dict[str, Any] = {"baseline": "m"}
 

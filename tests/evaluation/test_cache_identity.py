@@ -19,7 +19,7 @@ from accgate.evaluation.cache.identity import KeyIncomplete, identity_of, reques
 from accgate.evaluation.files import FileDigests
 from accgate.planning.design import planned_model
 from accgate.result import EngineInfo
-from tests.cases import each
+from tests.support.cases import each
 
 INFO = EngineInfo("llamacpp", "xllamacpp 1", "a processor")
 VLLM = EngineInfo("vllm", "vllm 0.33.0", "NVIDIA H200")

@@ -23,7 +23,7 @@ from accgate.evaluation.resume import resumable_records
 from accgate.records.file import Record, RecordPaths, paths_of, read_gzip_lines, read_records, to_line
 from accgate.result import EngineInfo
 from accgate.tasks.task import Task
-from tests.loading import load_task
+from tests.support.loading import load_task
 
 
 class Solver:

@@ -33,8 +33,8 @@ from accgate.records.scores import Scores
 from accgate.result import EngineInfo
 from accgate.tasks.task import Task
 from accgate.verdict import Verdict
-from tests.gates import RIGHT, WRONG, questions, write_task
-from tests.loading import load_task
+from tests.support.gates import RIGHT, WRONG, questions, write_task
+from tests.support.loading import load_task
 
 N = 300
 

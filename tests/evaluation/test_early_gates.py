@@ -9,8 +9,8 @@ import pytest
 
 from accgate.engines import Reply, Request
 from accgate.engines.recording import RecordedEngine
-from tests.decisions import compare_in_order as compare
-from tests.gates import RIGHT, WRONG, Project, right_but, said
+from tests.support.decisions import compare_in_order as compare
+from tests.support.gates import RIGHT, WRONG, Project, right_but, said
 
 
 def gated(folder: Path, n: int = 400, **keys: Any) -> Project:

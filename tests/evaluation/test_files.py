@@ -21,11 +21,11 @@ from accgate.evaluation.files import FileDigests, content_of
 from accgate.planning.design import planned_model
 from accgate.planning.model import PlannedModel
 from accgate.records.file import paths_of
-from tests.cases import each
 from tests.evaluation.serving import configure, merge, served_by, sums_of
-from tests.gates import questions, said, table, write_task
-from tests.loading import load_task
-from tests.servers import Fault, Server
+from tests.support.cases import each
+from tests.support.gates import questions, said, table, write_task
+from tests.support.loading import load_task
+from tests.support.servers import Fault, Server
 
 Change = Callable[[Path], Any]
 

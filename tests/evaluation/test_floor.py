@@ -13,7 +13,7 @@ from rich.console import Console
 
 from accgate.records.file import Record
 from accgate.report.readings import print_replies
-from tests.gates import Project, right_but, said, write_task
+from tests.support.gates import Project, right_but, said, write_task
 
 OPTIONS = {"choices.options": '{{ ["w", "x", "y", "z"] | tojson }}', "target": "A", "metric": "exact_match"}
 

@@ -13,9 +13,9 @@ from accgate.cli.main import main
 from accgate.records.file import paths_of, read_records
 from accgate.records.lock import LOCK
 from tests.evaluation.serving import checks_of, configure, served_by, sums_of
-from tests.gates import said
-from tests.launcher import Launched
-from tests.servers import Server
+from tests.support.gates import said
+from tests.support.launcher import Launched
+from tests.support.servers import Server
 
 N = 40
 

@@ -18,9 +18,9 @@ from accgate.evaluation.interruption import SHORTER, Stop, interruptible
 from accgate.records.file import read_records
 from accgate.signals import SIGNALS, Ending, ending_on_signals
 from tests.evaluation.serving import checks_of, configure, served_by, sums_of
-from tests.gates import Project, right_but, table, write_task
-from tests.launcher import Launched
-from tests.servers import Server
+from tests.support.gates import Project, right_but, table, write_task
+from tests.support.launcher import Launched
+from tests.support.servers import Server
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="signals are of POSIX")
 SAMPLES, IN_FLIGHT = 60, 4

@@ -18,8 +18,8 @@ from accgate.inputs.toml import read_toml
 from accgate.records.file import paths_of, read_records
 from accgate.references.store import find_reference
 from tests.evaluation.serving import checks_of, configure, merge, served_by
-from tests.gates import said, write_task
-from tests.servers import Fault, Server
+from tests.support.gates import said, write_task
+from tests.support.servers import Fault, Server
 
 N = 40
 FIRST = {"model": "toy-1", "system_fingerprint": "a"}

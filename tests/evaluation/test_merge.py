@@ -14,9 +14,20 @@ import pytest
 from accgate.cli.main import main
 from accgate.records.file import paths_of, read_gzip_lines, read_records
 from tests.evaluation.merges import TIMES, lines, merge, reasons, records_path, result, shard, shards, worse_project
-from tests.gates import RIGHT, WRONG, N, Project, questions, right_but, said, without_seconds, write_lines, write_task
-from tests.pull_requests import PullRequest
-from tests.servers import Fault, Server, sums
+from tests.support.gates import (
+    RIGHT,
+    WRONG,
+    N,
+    Project,
+    questions,
+    right_but,
+    said,
+    without_seconds,
+    write_lines,
+    write_task,
+)
+from tests.support.pull_requests import PullRequest
+from tests.support.servers import Fault, Server, sums
 
 
 @pytest.fixture

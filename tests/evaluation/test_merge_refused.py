@@ -15,12 +15,12 @@ from accgate import gate, load_config
 from accgate.cli.main import main
 from accgate.errors import BadInput
 from accgate.records.file import paths_of, read_records, to_line
-from tests.cases import each
 from tests.evaluation.merges import merge, records_path, shard, shards, worse_project
 from tests.evaluation.serving import configure, served_by, sums_of
 from tests.evaluation.serving import merge as merge_served
-from tests.gates import N, Project, questions, right_but, said, write_task
-from tests.servers import Server
+from tests.support.cases import each
+from tests.support.gates import N, Project, questions, right_but, said, write_task
+from tests.support.servers import Server
 
 Edit = Callable[[Project], Any]
 

@@ -18,8 +18,8 @@ from accgate.inputs.toml import TomlFile
 from accgate.planning.model import PlannedModel
 from accgate.records.file import paths_of
 from tests.evaluation.serving import checks_of, configure, served_by, sums_of
-from tests.gates import said, table, write_task
-from tests.servers import Fault, Server
+from tests.support.gates import said, table, write_task
+from tests.support.servers import Fault, Server
 
 N = 20
 AWAY = "http://127.0.0.1:9/v1"

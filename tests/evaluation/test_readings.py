@@ -17,10 +17,10 @@ from accgate.engines.vllm.engine import thought_tokens
 from accgate.evaluation.reading import Thoughts, read, unread_problem
 from accgate.records.file import Record, paths_of, read_records
 from accgate.references.store import read_reference
-from tests.gates import questions, write_task
-from tests.loading import load_task
-from tests.servers import Server
-from tests.shapes import SHAPES, WRONG
+from tests.support.gates import questions, write_task
+from tests.support.loading import load_task
+from tests.support.servers import Server
+from tests.support.shapes import SHAPES, WRONG
 
 N = len(SHAPES)
 REGEX = r"\d+"

@@ -12,8 +12,8 @@ from accgate.cli.main import main
 from accgate.records.file import paths_of
 from tests.evaluation.serving import configure, served_by, sums_of
 from tests.evaluation.serving import merge as merge_served
-from tests.gates import Project, contents, right_but, said, write_lines
-from tests.servers import Server
+from tests.support.gates import Project, contents, right_but, said, write_lines
+from tests.support.servers import Server
 
 
 def answer(project: Project) -> None:

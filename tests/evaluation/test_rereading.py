@@ -16,8 +16,8 @@ from accgate.guard.reference_rules import ReferencePair
 from accgate.records.file import paths_of, read_records
 from accgate.references.store import read_reference
 from tests.evaluation.serving import configure, served_by
-from tests.gates import Project, contents, questions, said, write_task
-from tests.servers import Server
+from tests.support.gates import Project, contents, questions, said, write_task
+from tests.support.servers import Server
 
 N = 60
 OLD, NEW = r"equals (-?\d+)", r"(?:equals|makes) (-?\d+)"

@@ -22,9 +22,9 @@ import pytest
 from accgate.cli.main import main
 from accgate.records.file import Record, read_gzip_lines, read_records
 from tests.evaluation.serving import checks_of, configure, served_by, sums_of
-from tests.gates import without_seconds
-from tests.launcher import Launched
-from tests.servers import Fault, Server, sums
+from tests.support.gates import without_seconds
+from tests.support.launcher import Launched
+from tests.support.servers import Fault, Server, sums
 
 SAMPLES, MOMENTS, IN_FLIGHT = 100, 8, 4
 RECORDS = Path("m", "arithmetic.jsonl")

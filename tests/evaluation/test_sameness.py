@@ -11,11 +11,11 @@ import pytest
 from accgate.cli.main import main
 from accgate.evaluation.sameness import FEWEST, sameness_fault, sameness_note
 from accgate.records.file import Record
-from tests.cases import each
 from tests.evaluation.serving import configure, served_by
-from tests.gates import said, write_task
-from tests.loading import load_task
-from tests.servers import Server
+from tests.support.cases import each
+from tests.support.gates import said, write_task
+from tests.support.loading import load_task
+from tests.support.servers import Server
 
 N = 2 * FEWEST
 ROWS = [{"q": f"What is {i} + 1?", "a": str(i % 2), "g": "ab"[i % 4 // 2], "hard": f"{i} and one?"} for i in range(N)]

@@ -26,9 +26,9 @@ from accgate.result import EngineInfo
 from accgate.tasks.choices import chosen_label
 from accgate.tasks.lm_eval.requests import LmEvalRequest, responses_of
 from accgate.tasks.task import Task
-from tests.cases import each
-from tests.gates import toml, write_lines
-from tests.loading import load_task
+from tests.support.cases import each
+from tests.support.gates import toml, write_lines
+from tests.support.loading import load_task
 
 QUIZ = {
     "prompt": "{{ question }}\n{% if by == 'letter' %}"

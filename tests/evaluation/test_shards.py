@@ -18,12 +18,12 @@ from accgate.evaluation.shards.shard import Shard, parse_shard
 from accgate.records.file import paths_of, read_gzip_lines, read_records
 from accgate.tasks.sample import Sample
 from accgate.tasks.task import Task
-from tests.cases import each
 from tests.evaluation.serving import configure, served_by, sums_of
-from tests.gates import N, Project, right_but, said, write_lines
-from tests.launcher import Launched
-from tests.loading import load_task
-from tests.servers import Fault, Server
+from tests.support.cases import each
+from tests.support.gates import N, Project, right_but, said, write_lines
+from tests.support.launcher import Launched
+from tests.support.loading import load_task
+from tests.support.servers import Fault, Server
 
 TASK = load_task("arithmetic", options={"high": 20}, count=1)
 

@@ -19,8 +19,8 @@ from accgate.planning.cost import Speed
 from accgate.records.file import Record
 from tests.evaluation.serving import configure, served_by, sums_of
 from tests.evaluation.test_ahead import PROCESSOR, Decoder, Foresees, evaluated
-from tests.loading import load_task
-from tests.servers import Fault, Server, sums
+from tests.support.loading import load_task
+from tests.support.servers import Fault, Server, sums
 
 SUM = Record("a", 0, 100.0, "4", "4", "4", "stop", 45, 5, 0.1, None)
 

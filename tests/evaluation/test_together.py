@@ -13,11 +13,11 @@ import pytest
 
 from accgate.cli.main import main
 from accgate.records.file import Record, new_records, paths_of, read_records, to_line
-from tests.cases import each
 from tests.evaluation.serving import configure, merge, served_by, sums_of
-from tests.gates import said, without_seconds
-from tests.launcher import Launched
-from tests.servers import Server, sums
+from tests.support.cases import each
+from tests.support.gates import said, without_seconds
+from tests.support.launcher import Launched
+from tests.support.servers import Server, sums
 
 N = 200
 

@@ -11,8 +11,8 @@ import pytest
 from accgate.cli.main import main
 from tests.evaluation.merges import merge, records_path, result, shards, worse_project
 from tests.evaluation.serving import checks_of, configure, served_by
-from tests.gates import write_task
-from tests.servers import Fault, Server
+from tests.support.gates import write_task
+from tests.support.servers import Fault, Server
 
 EVALUATED = 57
 

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from tests.fuzz.target import Ended, Target, command
-from tests.gates import Project, questions, right_but, toml, write_lines, write_task
-from tests.servers import Fault, Server
+from tests.support.gates import Project, questions, right_but, toml, write_lines, write_task
+from tests.support.servers import Fault, Server
 
 N, LOST = 24, 20
 

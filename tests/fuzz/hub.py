@@ -12,13 +12,13 @@ from unittest import mock
 
 from tests.fuzz.gates import LOST, N, project
 from tests.fuzz.target import Ended, Target, command
-from tests.gates import right_but
 from tests.github import shapes
 from tests.github.asking import job
 from tests.github.server import TOKEN, Failing, GitHub
 from tests.github.store import REPOSITORY, Store
-from tests.pull_requests import NUMBER, event_of
-from tests.servers import Fault
+from tests.support.gates import right_but
+from tests.support.pull_requests import NUMBER, event_of
+from tests.support.servers import Fault
 
 
 class Told(GitHub):

@@ -14,8 +14,8 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from tests.gates import toml
 from tests.interop.inspect_logs import archive
+from tests.support.gates import toml
 
 if sys.version_info >= (3, 11):
     import tomllib

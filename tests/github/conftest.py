@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.github.server import GitHub
-from tests.pull_requests import Gate
+from tests.support.pull_requests import Gate
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
-from tests.gates import Project, right_but
+from tests.support.gates import Project, right_but
 
 N = 20
 REASON = "the new tokenizer"

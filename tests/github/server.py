@@ -17,7 +17,7 @@ from tests.github import shapes
 from tests.github.routes import Asked, Refusal, not_found, perform
 from tests.github.shapes import Row
 from tests.github.store import BOT, HEAD, Store
-from tests.servers import Fault
+from tests.support.servers import Fault
 
 TOKEN = "ghs_" + "0123456789abcdef" * 2
 

@@ -8,7 +8,7 @@ from accgate.github.api.answers import CannotRead
 from accgate.github.approvals import find_approval, fork_is_allowed
 from tests.github.server import GitHub
 from tests.github.store import HEAD
-from tests.servers import Fault
+from tests.support.servers import Fault
 
 OTHER = "c" * 40
 

@@ -14,8 +14,8 @@ import pytest
 from accgate.errors import BadInput
 from accgate.github import proposal
 from accgate.github.proposal import check_references, is_stored, stored_files
-from tests.cases import each
 from tests.github.recorded import NAMES, REASON, recorded_stores
+from tests.support.cases import each
 
 REPLY = b'{"id": %b, "repeat": %b, "reply": %b}'
 

@@ -23,7 +23,7 @@ from tests.github.server import TOKEN, GitHub
 from tests.github.store import REPOSITORY
 from tests.history.made import run
 from tests.report.runs import result_of, verdict_of
-from tests.servers import Fault
+from tests.support.servers import Fault
 
 Patch = pytest.MonkeyPatch
 

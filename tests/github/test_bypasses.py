@@ -14,9 +14,9 @@ from accgate.github import announcement
 from accgate.github import publication as publishing
 from accgate.github.announcement import Announcement
 from accgate.inputs.typed import parse_table
-from tests.gates import questions, right_but, write_lines, write_task
 from tests.guard.test_reference_rules import moved, rescore
-from tests.pull_requests import NUMBER, Gate
+from tests.support.gates import questions, right_but, write_lines, write_task
+from tests.support.pull_requests import NUMBER, Gate
 
 Capture = pytest.CaptureFixture[str]
 

@@ -14,11 +14,11 @@ from accgate.decision.cause import Blame, Change, causes_of, levels_of, trial_of
 from accgate.errors import BadInput
 from accgate.report.cause import CauseFile, read_cause, write_cause
 from accgate.result import to_json
-from tests.cases import each
-from tests.gates import right_but
 from tests.github.server import GitHub
-from tests.pull_requests import NUMBER, Job, PullRequest
 from tests.report.rendered import page_of
+from tests.support.cases import each
+from tests.support.gates import right_but
+from tests.support.pull_requests import NUMBER, Job, PullRequest
 
 Data = dict[str, Any]
 

@@ -6,7 +6,7 @@ import pytest
 
 from accgate.github.api.answers import CannotReach, MissingPermission, Refused, Unreadable
 from accgate.github.check_runs import Annotation, finish_check_run, open_check_run
-from tests.servers import Fault
+from tests.support.servers import Fault
 
 
 def opened(hub, **event):

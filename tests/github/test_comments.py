@@ -10,7 +10,7 @@ from accgate.github.api.answers import CannotReach, MissingPermission, Refused
 from accgate.github.comments import State, comment_key, own_login, put_comment
 from tests.github.server import TOKEN, GitHub
 from tests.github.store import BOT
-from tests.servers import Fault
+from tests.support.servers import Fault
 
 KEY = comment_key("accuracy.toml", "accgate")
 PASSED = State("pass", "unchanged", passed=True)

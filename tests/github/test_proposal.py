@@ -19,7 +19,7 @@ from tests.github.asking import job, outputs, replies
 from tests.github.recorded import NAMES, REASON, recorded_stores
 from tests.github.server import SECONDARY, GitHub
 from tests.report.rendered import page_of
-from tests.servers import Fault
+from tests.support.servers import Fault
 
 ASKED = f"/accgate accept {REASON}"
 CUT_LIST = {"sha": "x", "tree": [], "truncated": True}

@@ -9,11 +9,11 @@ import pytest
 
 from accgate.cli.main import main
 from accgate.github.api.client import Client
-from tests.gates import right_but, write_task
 from tests.github.server import SECONDARY, TOKEN, GitHub
 from tests.github.store import HEAD
-from tests.pull_requests import NUMBER, Gate, Job, PullRequest
-from tests.servers import Fault
+from tests.support.gates import right_but, write_task
+from tests.support.pull_requests import NUMBER, Gate, Job, PullRequest
+from tests.support.servers import Fault
 
 Capture = pytest.CaptureFixture[str]
 

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.gates import right_but
 from tests.github.server import GitHub
 from tests.github.store import HEAD
-from tests.pull_requests import NUMBER, Gate, Job
+from tests.support.gates import right_but
+from tests.support.pull_requests import NUMBER, Gate, Job
 
 
 @pytest.mark.parametrize(("name", "conclusions"), [("pull_request_target", ["action_required"]), ("workflow_run", [])])

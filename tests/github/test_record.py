@@ -12,9 +12,9 @@ from accgate.errors import BadInput
 from accgate.github.proposal import Options, propose
 from accgate.github.response import respond
 from accgate.github.runner import Job
-from tests.gates import Project, contents, questions, right_but, write_task
 from tests.github.asking import job, outputs, replies
 from tests.github.server import GitHub
+from tests.support.gates import Project, contents, questions, right_but, write_task
 
 ASKED = "/accgate record"
 

@@ -13,11 +13,11 @@ from accgate.github.api.answers import CannotPublish, CannotReach, MissingPermis
 from accgate.github.response import respond
 from accgate.github.runner import Job
 from accgate.github.slash import Command, command_of
-from tests.cases import each
 from tests.github.asking import job, outputs, replies
 from tests.github.server import GitHub
 from tests.github.store import HEAD
-from tests.servers import Fault
+from tests.support.cases import each
+from tests.support.servers import Fault
 
 NEW = "d" * 40
 ACCEPT = "/accgate accept the new tokenizer"

@@ -9,11 +9,11 @@ import pytest
 
 from accgate.cli.main import main
 from accgate.github.check_runs import finish_check_run, open_check_run
-from tests.gates import right_but
 from tests.github.server import GitHub
 from tests.github.store import HEAD
-from tests.pull_requests import NUMBER, Gate, Job, event_of
-from tests.servers import Fault
+from tests.support.gates import right_but
+from tests.support.pull_requests import NUMBER, Gate, Job, event_of
+from tests.support.servers import Fault
 
 Patch = pytest.MonkeyPatch
 

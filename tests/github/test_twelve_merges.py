@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from accgate.references.anchor import find_anchor
-from tests.gates import right_but
 from tests.github.server import GitHub
-from tests.pull_requests import Gate, event_of
+from tests.support.gates import right_but
+from tests.support.pull_requests import Gate, event_of
 
 N = 400
 WRONG = (0, 1, 1, 3, 4, 4, 6, 9, 10, 12, 14, 14)  # answers after each merge, of which no gate sees its own loss

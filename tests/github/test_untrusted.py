@@ -8,10 +8,10 @@ import pytest
 
 from accgate.errors import BadInput
 from accgate.github.outcome import read_untrusted
-from tests.gates import Project, right_but
 from tests.github.server import GitHub
 from tests.github.store import HEAD, REPOSITORY
-from tests.pull_requests import NUMBER, Job
+from tests.support.gates import Project, right_but
+from tests.support.pull_requests import NUMBER, Job
 
 FORK = "ann/models"
 

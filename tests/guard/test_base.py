@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.gates import N, questions, right_but, write_lines, write_task
-from tests.loading import load_task
-from tests.pull_requests import PullRequest
+from tests.support.gates import N, questions, right_but, write_lines, write_task
+from tests.support.loading import load_task
+from tests.support.pull_requests import PullRequest
 
 
 @pytest.fixture

@@ -8,8 +8,8 @@ import pytest
 
 from accgate.errors import BadInput
 from accgate.guard.state import RuleChange
-from tests.gates import Project, right_but
-from tests.trees import Trees, effects, trees
+from tests.support.gates import Project, right_but
+from tests.support.trees import Trees, effects, trees
 
 
 def only(pair: Trees) -> RuleChange:

@@ -8,8 +8,8 @@ import pytest
 from accgate.config.config import load_config
 from accgate.errors import BadInput
 from accgate.guard.changes import changed_rules
-from tests.gates import write_task
-from tests.trees import Trees, effects, trees
+from tests.support.gates import write_task
+from tests.support.trees import Trees, effects, trees
 
 
 @pytest.fixture

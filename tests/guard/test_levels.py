@@ -11,8 +11,8 @@ import pytest
 
 from accgate.config.config import load_config
 from accgate.guard.changes import changed_rules
-from tests.gates import questions, write_lines
-from tests.trees import effects
+from tests.support.gates import questions, write_lines
+from tests.support.trees import effects
 
 ACCURACY = """\
 [gate]

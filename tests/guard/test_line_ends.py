@@ -7,9 +7,9 @@ import pytest
 
 from accgate.inputs.paths import file_digest
 from accgate.inputs.rows import read_table
-from tests.gates import Project, said, write_lines, write_task
-from tests.loading import load_task
-from tests.trees import Trees, effects
+from tests.support.gates import Project, said, write_lines, write_task
+from tests.support.loading import load_task
+from tests.support.trees import Trees, effects
 
 N = 20
 ROWS = "q,a\n" + "".join(f'"What is\n{i} + {i}?",{2 * i}\n' for i in range(N))

@@ -14,8 +14,8 @@ from accgate.errors import LIMITS
 from accgate.guard.changes import changed_rules
 from accgate.guard.difference import NOT_PLAIN, WIDTH, Direction, difference, exact, texts
 from accgate.inputs.toml import parsed_toml
-from tests.gates import table, write_task
-from tests.trees import effects
+from tests.support.gates import table, write_task
+from tests.support.trees import effects
 
 GATE: dict[str, st.SearchStrategy[Any]] = {
     "alpha": st.sampled_from([0.0001, 0.01, 0.05, 0.1]),

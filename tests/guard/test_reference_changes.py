@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from accgate.references.store import find_reference, mismatch
-from tests.gates import Project, questions, recorded_project, right_but, said, write_task
-from tests.loading import load_task
+from tests.support.gates import Project, questions, recorded_project, right_but, said, write_task
+from tests.support.loading import load_task
 
 N = 40
 

@@ -10,8 +10,8 @@ import pytest
 from accgate.errors import BadInput
 from accgate.guard.state import RuleChange
 from accgate.inputs.paths import content_digest
-from tests.gates import N, Project, questions, right_but, write_lines, write_task
-from tests.trees import Trees, add_metric_of_errors, effects, trees
+from tests.support.gates import N, Project, questions, right_but, write_lines, write_task
+from tests.support.trees import Trees, add_metric_of_errors, effects, trees
 
 SUMS = "references: m/sums"
 ANCHOR = "references: m/sums (anchor)"

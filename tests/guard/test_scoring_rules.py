@@ -11,8 +11,8 @@ import pytest
 from accgate.config.config import load_config
 from accgate.errors import BadInput
 from accgate.guard.base import Selection, rule_sets_of, within_tree
-from tests.gates import Project, questions, table, toml, write_lines, write_task
-from tests.trees import Trees, effects, trees
+from tests.support.gates import Project, questions, table, toml, write_lines, write_task
+from tests.support.trees import Trees, effects, trees
 
 RUBRIC = {"metric": "judge", "judge.rubric": "{{ prompt }} {{ reply }}"}
 CHOICES = {"metric": "exact_match", "target": "A", "choices.options": '["x", "y"]'}

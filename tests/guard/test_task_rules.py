@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from accgate.errors import BadInput
-from tests.gates import questions, write_lines, write_task
-from tests.trees import Trees, add_metric_of_errors, effects, trees
+from tests.support.gates import questions, write_lines, write_task
+from tests.support.trees import Trees, add_metric_of_errors, effects, trees
 
 
 @pytest.fixture

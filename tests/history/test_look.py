@@ -11,8 +11,8 @@ from accgate.history.file import history_of
 from accgate.history.page import html_page
 from tests.browser.axe import violations
 from tests.browser.chromium import Browser, Page
-from tests.cases import each
 from tests.history.made import point, run, season
+from tests.support.cases import each
 
 pytestmark = pytest.mark.browser
 

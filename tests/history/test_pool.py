@@ -15,7 +15,7 @@ from accgate.records.ids import Ids
 from accgate.records.scores import Scores
 from accgate.references.store import ReferenceFile, read_reference
 from benchmarks.living import Cell, outcome_of
-from tests.gates import Project, contents, right_but, said
+from tests.support.gates import Project, contents, right_but, said
 
 N = 200
 

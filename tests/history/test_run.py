@@ -16,9 +16,9 @@ from accgate.history.file import read_history
 from accgate.history.run import Run, run_of
 from accgate.history.series import series_of
 from accgate.result import Result, result_of_verdict
-from tests.decisions import one_each
-from tests.gates import Project, recorded_project, right_but
 from tests.report.runs import result_of, verdict_of
+from tests.support.decisions import one_each
+from tests.support.gates import Project, recorded_project, right_but
 
 NOON = datetime(2026, 5, 1, 12, tzinfo=timezone.utc)
 

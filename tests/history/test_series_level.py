@@ -21,9 +21,9 @@ from accgate.stats.group_sequential import group_sequential_test
 from accgate.stats.gsprt import gsprt_test
 from accgate.stats.sequential import units_of
 from accgate.verdict import CandidateSummary, ReferenceSummary, Verdict
-from tests.cases import each
-from tests.gates import RIGHT, WRONG, Project, right_but
 from tests.history.made import point, run
+from tests.support.cases import each
+from tests.support.gates import RIGHT, WRONG, Project, right_but
 
 # As accgate wrote it before it kept the whole reference's mean and n_max.
 OLD = (

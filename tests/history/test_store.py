@@ -13,14 +13,14 @@ import pytest
 from accgate.cli.main import main
 from accgate.errors import BadInput, CannotEvaluate
 from accgate.history.file import add_run, history_of, merge_histories, parse_history, read_history, write_merged
-from tests.cases import each
 from tests.history.made import run, season
+from tests.support.cases import each
 
 WRITER = """
 import sys
 from pathlib import Path
 from accgate.history.file import add_run, write_merged
-from tests.cases import each
+from tests.support.cases import each
 from tests.history.made import run
 path, name, joins = Path(sys.argv[1]), sys.argv[2], sys.argv[3:]
 print("ready", flush=True)

@@ -13,9 +13,9 @@ from accgate.history.run import Against
 from accgate.history.series import HEADINGS, cells, print_history, series_of, sparkline
 from accgate.report.terminal import PlainConsole
 from accgate.verdict import CandidateSummary
-from tests.cases import each
 from tests.cli.test_start import at_a_terminal
 from tests.history.made import declining, point, run, season
+from tests.support.cases import each
 
 LONG = history_of([
     run(day, point(100.0 - day, "inconclusive", model="a-model-with-quite-a-long-name@gpu=H200,kv=fp8,quant=int4",

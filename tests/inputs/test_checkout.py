@@ -10,9 +10,9 @@ from accgate.errors import BadInput, KeyFaults
 from accgate.inputs.checkout import absence_of
 from accgate.inputs.paths import model_file_in
 from accgate.inputs.rows import read_table
-from tests.cases import each
-from tests.gates import Project, questions, right_but, said, write_task
-from tests.runner import commit, git
+from tests.support.cases import each
+from tests.support.gates import Project, questions, right_but, said, write_task
+from tests.support.runner import commit, git
 
 POINTER = "version https://git-lfs.github.com/spec/v1\noid sha256:" + "0" * 64 + "\nsize 12345\n"
 AS_POINTER = "is a Git LFS pointer and not the file itself; run `git lfs pull`, or check out with `lfs: true`"

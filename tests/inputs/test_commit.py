@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from accgate.inputs.checkout import commit_of
-from tests.gates import RIGHT, Project
-from tests.runner import commit, git
+from tests.support.gates import RIGHT, Project
+from tests.support.runner import commit, git
 
 
 @pytest.fixture

@@ -20,7 +20,7 @@ from accgate.github.api.answers import CannotReach
 from accgate.github.api.client import Client as GitHubClient
 from accgate.github.api.transport import Session
 from accgate.inputs.network import BUNDLES, is_direct, proxy_of
-from tests.cases import each
+from tests.support.cases import each
 
 PROXIES = ("http_proxy", "https_proxy", "all_proxy", "no_proxy")
 

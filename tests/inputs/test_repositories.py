@@ -11,10 +11,10 @@ from accgate.cli.main import main
 from accgate.config.config import load_config
 from accgate.guard.changes import changed_rules
 from accgate.inputs.checkout import absence_of
-from tests.cases import each
-from tests.gates import said
 from tests.inputs.test_checkout import gate_of_files
-from tests.runner import commit, git
+from tests.support.cases import each
+from tests.support.gates import said
+from tests.support.runner import commit, git
 
 SPARSE = "left out of this sparse checkout; run `git sparse-checkout add gate"
 

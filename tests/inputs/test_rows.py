@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from accgate.errors import BadInput
 from accgate.inputs.rows import read_table
-from tests.cases import each
+from tests.support.cases import each
 
 ENDS = st.sampled_from(["", " ", "\t", "\r", "\ufeff"])
 whole = st.integers() | st.integers(2**63 - 3, 2**63 + 3) | st.integers(2**64 - 3, 2**64 + 3) | st.just(-(2**63) - 1)

@@ -9,7 +9,7 @@ import pytest
 from accgate.errors import BadInput
 from accgate.inputs.samples import Layout
 from accgate.records.scores import read_scores
-from tests.cases import each
+from tests.support.cases import each
 
 TWO = {"a": 1.0, "b": 0.0}
 GERMAN = "kürzel;frage;score\nä;Wie groß ist „das“?;66,7\nb;Preis in €;0\n"

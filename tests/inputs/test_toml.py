@@ -15,7 +15,7 @@ from pydantic.dataclasses import dataclass
 from accgate.errors import BadInput, key_text
 from accgate.inputs.toml import TomlFile, read_toml
 from accgate.inputs.typed import CLOSED, Count, Flag, Number, Text, Texts, Whole, parse_table_of
-from tests.cases import each
+from tests.support.cases import each
 
 if sys.version_info >= (3, 11):
     import tomllib

@@ -15,9 +15,9 @@ from accgate.interop.inspect_file import message_text, prompt_text
 from accgate.interop.inspect_logs import import_inspect, inspect_files
 from accgate.interop.task_log import Choice, TaskLog
 from accgate.tasks.sample import sample_id
-from tests.cases import each
 from tests.interop.inspect_logs import archive, log_of, sample, write_eval, write_json
 from tests.interop.lm_eval_logs import put
+from tests.support.cases import each
 
 LETTERS = [sample(1, "C"), sample(2, "I"), sample(3, "P"), sample(4, "N")]
 

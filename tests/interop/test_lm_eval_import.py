@@ -12,9 +12,9 @@ from accgate.errors import BadInput
 from accgate.interop.lm_eval import import_lm_eval, lm_eval_files
 from accgate.interop.task_log import Choice, TaskLog, import_each
 from accgate.tasks.sample import sample_id
-from tests.cases import each
-from tests.gates import write_lines
 from tests.interop.lm_eval_logs import DATE, Row, generated, put, scored, write_log
+from tests.support.cases import each
+from tests.support.gates import write_lines
 
 MATCHES = [generated(doc, {"exact_match": value}) for doc, value in enumerate([1.0, 0.0, 1.0, 1.0])]
 

@@ -13,8 +13,8 @@ from accgate.cli.main import main
 from accgate.errors import BadInput
 from accgate.interop.nemo import import_nemo, nemo_files
 from accgate.interop.task_log import Choice
-from tests.cases import each
-from tests.gates import write_lines
+from tests.support.cases import each
+from tests.support.gates import write_lines
 
 Row = dict[str, Any]
 

@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 
 from accgate.cli.main import main
-from tests.gates import questions, table, write_task
 from tests.real.environments import BUILDING, python_with
-from tests.runner import ROOT
-from tests.servers import Server
+from tests.support.gates import questions, table, write_task
+from tests.support.runner import ROOT
+from tests.support.servers import Server
 
 pytestmark = pytest.mark.interop
 

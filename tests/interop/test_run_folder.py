@@ -19,8 +19,8 @@ from accgate.interop.every_eval_ever import Source, export_every_eval_ever
 from accgate.interop.hub import export_hub, read_benchmark
 from accgate.interop.run_folder import RunFolder, read_run
 from accgate.records.scores import read_scores
-from tests.cases import each
-from tests.gates import N, Project, right_but, said, write_lines
+from tests.support.cases import each
+from tests.support.gates import N, Project, right_but, said, write_lines
 
 HUB = {"sums": "org/sums:default@" + 40 * "a"}
 

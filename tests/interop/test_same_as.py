@@ -19,7 +19,7 @@ from accgate.tasks.choices import continuation, likeliest_option
 from accgate.tasks.definition import library_file, library_names, read_definition
 from accgate.tasks.sample import Sample
 from accgate.tasks.task import Task
-from tests.loading import load_task
+from tests.support.loading import load_task
 from tests.tasks.dataset_rows import ARC, HELLASWAG, IFEVAL, MMLU, TRUTHFUL
 from tests.tasks.question_rows import MMLU_PRO, MMLU_PRO_DEV
 from tests.tasks.test_library_rows import CASES

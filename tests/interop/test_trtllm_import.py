@@ -15,7 +15,7 @@ from accgate.inputs.toml import parsed_toml
 from accgate.interop.trtllm import SuiteReference, keep_means, read_suite, suite_files, task_tables
 from accgate.references.store import find_reference
 from accgate.stats.unpaired import two_sample_z
-from tests.cases import each
+from tests.support.cases import each
 
 GSM8K = """
 meta-llama/Llama-3.1-8B-Instruct:

@@ -17,7 +17,7 @@ import jsonschema
 import pytest
 
 from accgate.cli.main import main
-from tests.gates import Project, right_but
+from tests.support.gates import Project, right_but
 
 BIN = Path(sys.executable).parent
 RAY_SCHEMA = json.loads(Path(__file__).with_name("rayjob.schema.json").read_text(encoding="utf-8"))

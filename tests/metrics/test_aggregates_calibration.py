@@ -10,8 +10,8 @@ from sklearn.calibration import calibration_curve
 from sklearn.metrics import brier_score_loss
 
 from accgate import metrics
-from tests.cases import each
 from tests.metrics.aggregate_records import columns, confident
+from tests.support.cases import each
 
 answered = st.lists(st.tuples(st.integers(0, 20), st.booleans()), min_size=1, max_size=40)
 

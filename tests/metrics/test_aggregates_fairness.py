@@ -15,8 +15,8 @@ from sklearn.metrics import precision_score
 
 from accgate import metrics
 from accgate.metrics.registry import aggregate_builders
-from tests.cases import each
 from tests.metrics.aggregate_records import columns, labelled
+from tests.support.cases import each
 
 SEEDS = range(4)
 

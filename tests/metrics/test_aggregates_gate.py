@@ -12,8 +12,8 @@ from accgate.metrics.registry import aggregate_builders
 from accgate.stats.statistics import Unsigned, statistic_test
 from accgate.verdict import Verdict
 from benchmarks import tails
-from tests.cases import each
 from tests.metrics.aggregate_records import columns, labelled
+from tests.support.cases import each
 
 Records = list[dict[str, Any]]
 

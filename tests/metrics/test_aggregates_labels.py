@@ -7,8 +7,8 @@ import pytest
 from sklearn.metrics import accuracy_score, f1_score, matthews_corrcoef, precision_score, recall_score
 
 from accgate import metrics
-from tests.cases import each
 from tests.metrics.aggregate_records import columns, labelled
+from tests.support.cases import each
 
 ORACLES = {
     "classification_precision": precision_score,

@@ -11,8 +11,8 @@ import pytest
 from accgate import metrics
 from accgate.metrics.metric import options_of
 from accgate.metrics.registry import UnknownAggregate, aggregate_builders
-from tests.cases import each
 from tests.metrics.aggregate_records import columns, confident, labelled
+from tests.support.cases import each
 
 DOCS = Path(__file__).parents[2] / "docs" / "metrics.md"
 OPTIONS: dict[str, dict[str, Any]] = {"attack_success_rate_curated": {"ids": "s0"}}

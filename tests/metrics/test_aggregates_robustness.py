@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from accgate import metrics
 from accgate.metrics.aggregates.sampling import pass_at_k_estimate
-from tests.cases import each
 from tests.metrics.aggregate_records import columns
+from tests.support.cases import each
 
 BEFORE = [100.0, 100.0, 100.0, 0.0, 0.0]
 AFTER = [0.0, 100.0, 0.0, 0.0, 100.0]

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from accgate.metrics.metric import options_of
 from accgate.metrics.registry import metric_builders
-from tests.cases import each
+from tests.support.cases import each
 
 PAGE = (Path(__file__).parents[2] / "docs" / "metrics.md").read_text(encoding="utf-8")
 METRICS = PAGE.partition("\n## Statistics over samples")[0]

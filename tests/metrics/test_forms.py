@@ -7,8 +7,8 @@ from hypothesis import given
 
 from accgate.metrics import get
 from accgate.metrics.forms import label_form, one_spelling
-from tests.cases import each
 from tests.metrics.texts import TEXTS
+from tests.support.cases import each
 
 SAME = {
     "positive": [

@@ -21,8 +21,8 @@ from accgate.metrics.match import (
     normalized_match,
     numeric_match,
 )
-from tests.cases import each
 from tests.metrics.texts import AWKWARD, TEXTS
+from tests.support.cases import each
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),

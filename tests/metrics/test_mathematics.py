@@ -13,8 +13,8 @@ import pytest
 from accgate.metrics import get
 from accgate.metrics.equality import box_content
 from accgate.metrics.mathematics import Comparer, NoDecision
-from tests.cases import each
 from tests.metrics.readings import LENIENT, MATHEMATICS, WORD_PROBLEMS
+from tests.support.cases import each
 
 
 def test_a_person_and_the_metric_say_the_same_of_every_pair() -> None:

@@ -3,7 +3,7 @@
 import json
 
 from accgate import metrics
-from tests.cases import each
+from tests.support.cases import each
 
 QUESTION = {"question_type": "multiple-choice", "options": "['cat', 'dog', 'iron', 'wool']", "answer": "C"}
 OPEN = {"question_type": "open", "options": "[]", "answer": "12"}

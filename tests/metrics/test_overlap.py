@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from accgate.metrics import overlap
 from accgate.metrics.forms import squad_form
 from accgate.metrics.overlap import squad_exact_match, squad_f1
-from tests.cases import each
 from tests.metrics.texts import AWKWARD, TEXTS, metric
+from tests.support.cases import each
 
 SHARES = st.floats(0, 1)
 FACTORS = st.floats(0.001, 1000)

@@ -10,8 +10,8 @@ from collections import Counter
 import pytest
 
 from accgate.metrics import get
-from tests.cases import each
 from tests.metrics.readings import their_drop
+from tests.support.cases import each
 
 PIECES = [
     "the ", "a ", "An ", "cat ", "Cat", "cats, ", "red-", "_", "‘", "’s ", "´", "`", ". ", "12", "12.0 ", "1,200 ",

@@ -4,7 +4,7 @@ import pytest
 
 from accgate.metrics import BadOption, Metric, UnknownMetric, get
 from accgate.metrics.registry import metric_builders
-from tests.cases import each
+from tests.support.cases import each
 
 
 def installed(name: str) -> Metric | None:

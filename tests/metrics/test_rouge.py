@@ -12,8 +12,8 @@ from rouge_score.rouge_scorer import RougeScorer
 
 from accgate.metrics import rouge
 from accgate.metrics.rouge import lcs_length, lcs_positions, skip_bigrams, weighted_lcs
-from tests.cases import each
 from tests.metrics.texts import AWKWARD, TEXTS, metric
+from tests.support.cases import each
 
 THEIRS = {"rouge_1": "rouge1", "rouge_2": "rouge2", "rouge_l": "rougeL", "rouge_lsum": "rougeLsum"}
 PLAIN, STEMMED = (RougeScorer([*THEIRS.values(), "rouge3", "rouge9"], use_stemmer=stem) for stem in (False, True))

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from accgate.metrics import match
-from tests.cases import each
 from tests.metrics.texts import AWKWARD, metric
+from tests.support.cases import each
 
 VALID, SCHEMA = (metric(match, name) for name in ("json_valid", "json_schema"))
 JSON = st.recursive(

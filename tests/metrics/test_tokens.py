@@ -12,8 +12,8 @@ from sacrebleu.tokenizers.tokenizer_zh import TokenizerZh
 
 from accgate.metrics import rouge, tokens
 from accgate.metrics.tokens import tokenizer
-from tests.cases import each
 from tests.metrics.texts import AWKWARD, TEXTS, metric
+from tests.support.cases import each
 
 CHINESE = st.text("我们在北京大学学习语言模型的评测方法很好吗", min_size=1, max_size=30)
 LATIN = st.text("abcXYZ", min_size=1, max_size=6)

@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from accgate.metrics import translation
-from tests.cases import each
 from tests.metrics.texts import AWKWARD, TEXTS, metric
+from tests.support.cases import each
 
 BLEU, CHRF, TER = (metric(translation, name) for name in ("bleu", "chrf", "ter"))
 RATES = ("word_error_rate", "character_error_rate")

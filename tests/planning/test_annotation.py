@@ -14,7 +14,7 @@ from scipy.stats import norm
 
 from accgate.errors import BadInput
 from accgate.planning.annotation import AnnotationPlan, annotation_plan
-from tests.cases import each
+from tests.support.cases import each
 
 margins = st.floats(1e-4, 0.9)
 confidences = st.floats(0.5, 0.9999)

@@ -17,8 +17,8 @@ from accgate.planning import sizing
 from accgate.planning.checks import Check, plan_checks
 from accgate.report.plans import plan_rows
 from accgate.verdict.reasons import words_of
-from tests.cases import each
-from tests.gates import Project, questions, right_but, table, write_lines, write_task
+from tests.support.cases import each
+from tests.support.gates import Project, questions, right_but, table, write_lines, write_task
 
 N = 100
 K = norm.ppf(0.95) + norm.ppf(0.8)

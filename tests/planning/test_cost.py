@@ -20,9 +20,9 @@ from accgate.planning.cost import Cost, Estimate, Speed, estimate_of
 from accgate.records.file import Record, paths_of, to_line
 from accgate.report.plans import cost_sentence, total_sentence
 from accgate.report.words import expected_text
-from tests.cases import each
-from tests.gates import Project, recorded_project
-from tests.servers import Server, sums
+from tests.support.cases import each
+from tests.support.gates import Project, recorded_project
+from tests.support.servers import Server, sums
 
 GPU = "NVIDIA H200"
 

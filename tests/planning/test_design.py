@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from accgate.cli.main import main
-from tests.cases import each
+from tests.support.cases import each
 
 MODEL = '[models.m]\nengine = "recorded"\nmodel = "scores.jsonl"\n'
 OWN = """\

@@ -10,7 +10,7 @@ import pytest
 from accgate.cli.main import main
 from accgate.errors import CannotEvaluate
 from accgate.tasks import rows
-from tests.gates import said
+from tests.support.gates import said
 
 CONFIG = '[models.m]\nengine = "openai"\nmodel = "x"\noptions = { base_url = "http://127.0.0.1:9/v1" }\n'
 

@@ -10,7 +10,7 @@ from accgate.cli.main import main
 from accgate.errors import BadInput
 from accgate.planning.noise import noise_of
 from accgate.planning.samples import plan
-from tests.gates import write_lines
+from tests.support.gates import write_lines
 
 N = 400
 

@@ -15,8 +15,8 @@ from accgate.errors import AccgateError
 from accgate.metrics.longbench import _jieba
 from accgate.metrics.tokens import _mecab, _porter
 from accgate.planning.checks import plan_checks
-from tests.cases import each
-from tests.gates import Project, questions, write_task
+from tests.support.cases import each
+from tests.support.gates import Project, questions, write_task
 
 SCORING = (
     "datasets", "emoji", "jieba", "jiwer", "jsonschema", "langdetect", "lm_eval", "math_verify", "MeCab", "nltk",

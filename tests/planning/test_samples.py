@@ -12,7 +12,7 @@ from scipy.stats import binom, norm
 from accgate import Plan, plan
 from accgate.errors import BadInput
 from accgate.planning.samples import Assumptions
-from tests.cases import each
+from tests.support.cases import each
 
 
 def test_two_samples_of_sigma_50_need_7729() -> None:

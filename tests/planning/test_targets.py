@@ -8,9 +8,9 @@ import pytest
 from accgate.cli.main import main
 from accgate.errors import BadInput
 from accgate.planning.checks import advice_on_targets
-from tests.cases import each
-from tests.gates import Project, said, write_task
-from tests.loading import load_task
+from tests.support.cases import each
+from tests.support.gates import Project, said, write_task
+from tests.support.loading import load_task
 
 LABELS = {"metric": "classification"}
 STATISTIC = {"metric": "exact_match", "aggregate": "classification_f1"}

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from accgate.cli.main import main
-from tests.gates import write_lines
+from tests.support.gates import write_lines
 
 N = 12
 Level = Callable[[str, str, str], int]  # question, side, item -> 1 to 5

@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from accgate.records.replacement import write_gzip_lines
-from tests.cases import each
-from tests.gates import Project, questions, write_lines, write_task
 from tests.questionnaire.made import Made, always, answers
+from tests.support.cases import each
+from tests.support.gates import Project, questions, write_lines, write_task
 
 N = 30
 

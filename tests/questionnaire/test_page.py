@@ -12,9 +12,9 @@ from accgate.questionnaire.answers import Question
 from accgate.questionnaire.key import Key, Wording
 from accgate.questionnaire.page import draw_questionnaire, page_html
 from accgate.report.html.inline import policy_hash
-from tests.cases import each
 from tests.questionnaire.made import Made, N, answers
 from tests.report.html_pages import document
+from tests.support.cases import each
 
 
 def build(n: int = 200, seed: int = 1, count: int | None = None) -> tuple[dict[str, Any], Key]:

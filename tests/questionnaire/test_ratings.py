@@ -4,8 +4,8 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-from tests.cases import each
 from tests.questionnaire.made import Made, always
+from tests.support.cases import each
 
 Change = Callable[[dict[str, Any]], Any]
 

@@ -14,7 +14,7 @@ import pytest
 
 from tests.github.server import TOKEN, GitHub
 from tests.real.docker import engine
-from tests.runner import ROOT
+from tests.support.runner import ROOT
 
 ACT = shutil.which("act", path=f"{ROOT / '.venv/bin'}:{os.environ['PATH']}")
 HOSTS = ("self-hosted", "ubuntu-latest", "gpu", "ephemeral", "gpu-pods")

@@ -14,7 +14,7 @@ import pytest
 from tests.real import docker, vllm_cpu
 from tests.real.vllm_cpu import SETUP
 from tests.real.vllm_environment import Environment
-from tests.runner import ROOT
+from tests.support.runner import ROOT
 
 
 @pytest.fixture(scope="session")

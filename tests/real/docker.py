@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from tests.runner import ROOT, Runner
+from tests.support.runner import ROOT, Runner
 
 SCRIPT = ROOT.parent / "shared/container/engine"
 # A name of this checkout: two of them on one engine must not test each other's code.

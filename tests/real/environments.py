@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.runner import KEPT, ROOT
+from tests.support.runner import KEPT, ROOT
 
 INSTALL_SECONDS = 1800
 # After the environment's own packages, and not written into it: another checkout uses it too.

@@ -12,13 +12,13 @@ from typing import Any
 import yaml
 
 from accgate._version import REPOSITORY as WHOSE
-from tests.gates import Project, right_but
 from tests.github.server import GitHub
 from tests.github.store import REPOSITORY
-from tests.pull_requests import NUMBER
 from tests.real import docker
 from tests.real.act import act
-from tests.runner import ROOT, commit, git, load_yaml
+from tests.support.gates import Project, right_but
+from tests.support.pull_requests import NUMBER
+from tests.support.runner import ROOT, commit, git, load_yaml
 
 STAND_INS = Path(__file__).parent / "stand_ins"
 # act would download these; the scripts do the same with a folder of this machine.

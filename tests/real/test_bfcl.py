@@ -14,7 +14,7 @@ from accgate.metrics import get
 from accgate.metrics.calls import with_tools
 from accgate.tasks.tools import tools_of
 from tests.real.environments import wheels_unpacked
-from tests.runner import ROOT
+from tests.support.runner import ROOT
 
 pytestmark = pytest.mark.interop
 

@@ -14,9 +14,9 @@ from pathlib import Path
 import pytest
 import yaml
 
-from tests.gates import Project
 from tests.real.environments import BUILDING, python_with
-from tests.runner import KEPT, ROOT, commit, git
+from tests.support.gates import Project
+from tests.support.runner import KEPT, ROOT, commit, git
 
 CLI = "@devcontainers/cli@0.89.0"
 CATALOG = ROOT / ".github/schemastore.json"

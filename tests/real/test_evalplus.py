@@ -12,8 +12,8 @@ import pytest
 
 from accgate.tasks.definition import library_file, read_definition
 from accgate.tasks.prompts import Scope, render
-from tests.runner import KEPT
 from tests.sandbox.test_library_programs import SPECIAL
+from tests.support.runner import KEPT
 from tests.tasks.dataset_rows import HUMANEVAL_PLUS, MBPP_PLUS
 
 pytestmark = pytest.mark.interop

@@ -11,10 +11,10 @@ import pytest
 from tests.github import shapes
 from tests.github.server import GitHub
 from tests.github.store import REPOSITORY
-from tests.pull_requests import NUMBER, event_of
 from tests.real import docker
 from tests.real.examples import Example
-from tests.runner import ROOT, git
+from tests.support.pull_requests import NUMBER, event_of
+from tests.support.runner import ROOT, git
 
 pytestmark = [pytest.mark.container, pytest.mark.real]
 FORK = "eve/models"

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from accgate.cli.main import main
-from tests.gates import N, Project, right_but
 from tests.real.environments import FROM_HERE, python_with
-from tests.runner import KEPT
+from tests.support.gates import N, Project, right_but
+from tests.support.runner import KEPT
 
 pytestmark = pytest.mark.interop
 

@@ -14,13 +14,13 @@ import pytest
 
 from accgate._version import __version__
 from tests.action.test_supply_chain import pins
-from tests.gates import Project, right_but, write_task
 from tests.github.server import GitHub
 from tests.github.store import BOT
-from tests.pull_requests import NUMBER, event_of
 from tests.real import docker
 from tests.real.docker import LABEL, OFFLINE, UID, machine, said
-from tests.runner import ROOT, TOKEN, Runner, commit, git
+from tests.support.gates import Project, right_but, write_task
+from tests.support.pull_requests import NUMBER, event_of
+from tests.support.runner import ROOT, TOKEN, Runner, commit, git
 
 pytestmark = pytest.mark.container
 

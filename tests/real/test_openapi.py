@@ -33,8 +33,8 @@ from tests.github.server import TOKEN, GitHub
 from tests.github.store import HEAD, REPOSITORY
 from tests.github.test_proposal import World
 from tests.history.made import run
-from tests.runner import KEPT
-from tests.servers import Fault
+from tests.support.runner import KEPT
+from tests.support.servers import Fault
 
 pytestmark = pytest.mark.interop
 

@@ -26,7 +26,7 @@ from accgate.records.file import paths_of, read_records
 from accgate.result import EngineInfo
 from benchmarks import scale
 from tests.engines.planned import engine_of
-from tests.servers import Server
+from tests.support.servers import Server
 
 pytestmark = [pytest.mark.ray, pytest.mark.filterwarnings("ignore")]  # Ray's own warnings are not ours to mend
 if not [*metadata.distributions(name="ray")]:

@@ -16,7 +16,7 @@ import pytest
 
 from accgate.records.file import paths_of, read_records
 from benchmarks import scale
-from tests.servers import Server
+from tests.support.servers import Server
 
 pytestmark = [pytest.mark.ray, pytest.mark.filterwarnings("ignore")]  # Ray's own warnings are not ours to mend
 if not [*metadata.distributions(name="ray")]:

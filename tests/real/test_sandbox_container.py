@@ -9,7 +9,7 @@ import pytest
 
 from accgate.sandbox.process import NOBODY
 from tests.real.docker import LABEL, UID, said
-from tests.runner import ROOT
+from tests.support.runner import ROOT
 
 pytestmark = pytest.mark.container
 

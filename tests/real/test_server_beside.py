@@ -7,11 +7,11 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.gates import Project
 from tests.real import docker
 from tests.real.docker import LABEL, machine
-from tests.runner import Runner, commit
-from tests.servers import Server, sums
+from tests.support.gates import Project
+from tests.support.runner import Runner, commit
+from tests.support.servers import Server, sums
 
 pytestmark = pytest.mark.container
 

@@ -21,9 +21,9 @@ from accgate.errors import CannotEvaluate
 from accgate.inputs.toml import read_toml
 from accgate.records.file import Record, read_records
 from tests.engines.planned import engine_of
-from tests.gates import toml
 from tests.real import vllm_cpu
 from tests.real.vllm_session import IN_CORE
+from tests.support.gates import toml
 
 WEIGHTS = "SmolLM2-135M-Instruct.Q4_1.gguf"
 CAPITAL = Request("a", 0, "The capital of France is", mode="completion", max_tokens=6)

@@ -14,9 +14,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.gates import recorded_project, right_but
 from tests.real.docker import OFFLINE, machine
-from tests.runner import TOKEN, commit, git
+from tests.support.gates import recorded_project, right_but
+from tests.support.runner import TOKEN, commit, git
 
 pytestmark = pytest.mark.container
 

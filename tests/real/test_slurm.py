@@ -18,7 +18,7 @@ import pytest
 from accgate.cli.main import main
 from accgate.records.file import paths_of, read_records
 from tests.real import slurm
-from tests.servers import Server
+from tests.support.servers import Server
 
 pytestmark = pytest.mark.interop
 SAMPLES, IN_FLIGHT, SECONDS = 240, 2, 300

@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from tests.gates import table
 from tests.real.vllm_environment import SHARED_MEMORY, SMALL, Environment, project, records, wait
 from tests.real.vllm_session import IN_CORE
+from tests.support.gates import table
 
 pytestmark = pytest.mark.vllm
 

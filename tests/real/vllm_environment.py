@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tests.gates import table
-from tests.runner import ROOT
+from tests.support.gates import table
+from tests.support.runner import ROOT
 
 SHARED_MEMORY = Path("/dev/shm")
 SMALL = {

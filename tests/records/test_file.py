@@ -27,7 +27,7 @@ from accgate.records.file import (
 )
 from accgate.records.log import read_log
 from accgate.records.replacement import refuse_unwritable, write_atomically, write_gzip_lines
-from tests.cases import each
+from tests.support.cases import each
 
 ON_DISK = settings(deadline=None, max_examples=50)  # a slow disk is no fault
 # Any text: surrogates alone, NUL, line separators that only some readers take as such.

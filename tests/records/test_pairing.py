@@ -15,8 +15,8 @@ from accgate.inputs.samples import AS_FOUND
 from accgate.planning.noise import noise_of
 from accgate.records.pairing import PARTS, chance_correlation, refuse_other_samples
 from accgate.records.scores import from_python, read_scores
-from tests.cases import each
-from tests.gates import write_lines
+from tests.support.cases import each
+from tests.support.gates import write_lines
 
 N = 40
 Column = list[Any]

@@ -15,8 +15,8 @@ from accgate.errors import BadInput
 from accgate.records.pairing import pair_scores
 from accgate.records.scores import collect, from_python, in_points, read_scores
 from accgate.text import some_of
-from tests.cases import each
 from tests.records.score_files import LINE, one_each, refusal, written
+from tests.support.cases import each
 
 
 @each(

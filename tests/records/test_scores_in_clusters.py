@@ -15,8 +15,8 @@ from accgate.errors import BadInput
 from accgate.records.membership import clusters_of
 from accgate.records.pairing import pair_scores
 from accgate.records.scores import Scores, collect, from_python, read_scores
-from tests.cases import each
 from tests.records.score_files import LINE, one_each, refusal, written
+from tests.support.cases import each
 
 
 @pytest.mark.parametrize(

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.gates import Project, recorded_project
 from tests.references.projects import N
+from tests.support.gates import Project, recorded_project
 
 
 @pytest.fixture

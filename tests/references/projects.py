@@ -7,7 +7,7 @@ from typing import Any
 
 from accgate.cli.main import main
 from accgate.references.store import Reference, find_reference
-from tests.gates import Project
+from tests.support.gates import Project
 
 N = 40
 

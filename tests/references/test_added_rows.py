@@ -12,8 +12,8 @@ from accgate.cli.main import main
 from accgate.planning.checks import plan_checks
 from accgate.records.file import paths_of
 from accgate.records.log import read_log
-from tests.gates import Project, questions, right_but, said, write_lines, write_task
 from tests.references.projects import N, answers_of_runs, reference_of
+from tests.support.gates import Project, questions, right_but, said, write_lines, write_task
 
 MORE = 10
 

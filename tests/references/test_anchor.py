@@ -21,8 +21,8 @@ from accgate.records.scores import Scores
 from accgate.references.anchor import Anchor, drift_since, find_anchor
 from accgate.stats.drift import difference_to_anchor
 from accgate.verdict.figures import Drift
-from tests.gates import Project, contents, questions, recorded_project, right_but, said, write_lines, write_task
 from tests.references.projects import answers_of_runs, damage, reference_of
+from tests.support.gates import Project, contents, questions, recorded_project, right_but, said, write_lines, write_task
 
 N = 200
 

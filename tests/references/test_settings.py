@@ -19,9 +19,9 @@ from accgate.references.settings import answer_settings, batch_note, prompt_chan
 from accgate.references.store import Reference, ReferenceFile
 from accgate.result import EngineInfo
 from accgate.verdict.reasons import words_of
-from tests.cases import each
-from tests.gates import Project, right_but
-from tests.servers import Server
+from tests.support.cases import each
+from tests.support.gates import Project, right_but
+from tests.support.servers import Server
 
 INFO = EngineInfo("vllm", "vllm 0.33.0", "H200")
 

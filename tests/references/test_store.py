@@ -25,10 +25,20 @@ from accgate.references.store import (
     variant_label,
 )
 from accgate.references.writer import add_runs, write_reference
-from tests.cases import each
-from tests.gates import RIGHT, Project, contents, questions, recorded_project, right_but, said, write_lines, write_task
-from tests.loading import load_task
 from tests.references.projects import N, answers_of_runs, damage, reference_of
+from tests.support.cases import each
+from tests.support.gates import (
+    RIGHT,
+    Project,
+    contents,
+    questions,
+    recorded_project,
+    right_but,
+    said,
+    write_lines,
+    write_task,
+)
+from tests.support.loading import load_task
 
 
 def record_of(id_: str, score: float | None, **keys: Any) -> Record:

@@ -16,9 +16,9 @@ from accgate.errors import AccgateError, CannotEvaluate
 from accgate.evaluation.options import RunOptions
 from accgate.evaluation.run import evaluate_checks
 from accgate.references.writer import add_runs
-from tests.gates import Project, contents, right_but, said, write_lines
 from tests.records.test_file import disk_of
 from tests.references.projects import N, answers_of_runs, record_into, reference_of
+from tests.support.gates import Project, contents, right_but, said, write_lines
 
 
 def test_a_store_that_cannot_be_written_is_refused_before_anything_is_asked(

@@ -15,8 +15,8 @@ import pytest
 from accgate.cli.main import main
 from accgate.inputs.toml import read_toml
 from accgate.stats.mcnemar import mcnemar_power
-from tests.gates import Project, contents, questions, right_but, said, write_lines, write_task
 from tests.references.projects import N, answers_of_runs, damage, record_into, reference_of
+from tests.support.gates import Project, contents, questions, right_but, said, write_lines, write_task
 
 
 def rows_of(project: Project) -> list[dict[str, str]]:

@@ -18,8 +18,8 @@ from accgate.report.html.page import html_report
 from accgate.report.result_file import read_result, write_result
 from accgate.result import Result
 from accgate.verdict import Verdict
-from tests.gates import Project, write_lines
 from tests.report.runs import result_of
+from tests.support.gates import Project, write_lines
 
 VOID = {"meta", "input", "wbr"}
 WORDS = ["the", "model", "adds", "both", "numbers", "and", "says", "what", "it", "found", "so", "that"]

@@ -22,10 +22,10 @@ from accgate.report.charts.svg import ACROSS, BELOW, HEIGHT, Chart, element
 from accgate.text import figure
 from accgate.verdict import Verdict
 from accgate.verdict.points import theta_text
-from tests.cases import each
-from tests.decisions import one_each
 from tests.report.html_pages import Picture, changed, document
 from tests.report.runs import verdict_of
+from tests.support.cases import each
+from tests.support.decisions import one_each
 
 
 def drawn(chart: Chart | None) -> Picture:

@@ -15,12 +15,12 @@ from accgate.report.story import headline_of
 from accgate.report.views import HEADINGS
 from accgate.result import Result
 from accgate.verdict import CandidateSummary, Drift, ReferenceSummary
-from tests.cases import each
-from tests.gates import RIGHT, Project, right_but
 from tests.report.hostile import assert_inert, assert_no_command, hostile
 from tests.report.kinds import ABOUT, LOOSER, URL, kinds
 from tests.report.rendered import Page, page_of
 from tests.report.runs import groups_of, result_of, verdict_of
+from tests.support.cases import each
+from tests.support.gates import RIGHT, Project, right_but
 
 ADDED = RuleChange("tasks.passkey", None, "passkey", "new", "a task that the base does not have")
 LOOSENED = Guard("loosened", (*LOOSER[2:], ADDED, *LOOSER[:2]), None, "2 changes loosen the gate.")

@@ -14,11 +14,11 @@ from accgate.report.comment import SMALLEST, render_comment
 from accgate.report.flips import Flip
 from accgate.report.views import FIGURE_HEADINGS, HEADINGS
 from accgate.result import Result
-from tests.cases import each
 from tests.report.hostile import assert_inert, hostile
 from tests.report.kinds import ABOUT, URL
 from tests.report.rendered import page_of
 from tests.report.runs import render_templates_here, result_of, verdict_of
+from tests.support.cases import each
 
 # Length
 

@@ -10,8 +10,8 @@ from accgate.errors import BadInput
 from accgate.records.file import paths_of
 from accgate.report.flips import Flip, excerpt, flips_of, flips_of_result, opening
 from accgate.report.result_file import read_result
-from tests.cases import each
-from tests.gates import Project, write_lines
+from tests.support.cases import each
+from tests.support.gates import Project, write_lines
 
 N = 40
 

@@ -13,11 +13,11 @@ from accgate.cli.main import main
 from accgate.report.flips import Flip
 from accgate.report.markdown import cell, code, render_markdown
 from accgate.report.story import SIGNS
-from tests.cases import each
-from tests.gates import RIGHT, Project, right_but, write_lines
 from tests.report.hostile import assert_inert, assert_no_command, hostile
 from tests.report.rendered import Page, page_of
 from tests.report.runs import groups_of, result_of, verdict_of
+from tests.support.cases import each
+from tests.support.gates import RIGHT, Project, right_but, write_lines
 
 
 def rendered(text: str, *, html: bool = True) -> Page:

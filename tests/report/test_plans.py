@@ -11,9 +11,9 @@ from accgate.planning.checks import plan_checks
 from accgate.report.plans import plan_sentence, print_plan
 from accgate.report.terminal import print_table
 from accgate.stats import one_sample_n
-from tests.cases import each
-from tests.gates import Project
 from tests.report.runs import printed
+from tests.support.cases import each
+from tests.support.gates import Project
 
 CONFIGS = Path(__file__).parents[2] / "configs"
 

@@ -14,9 +14,9 @@ from accgate.evaluation.assignment import Comparison, Limits
 from accgate.planning.cost import Cost, Ends, Estimate, Speed
 from accgate.records.file import Record
 from accgate.report.progress import ProgressBar
-from tests.cases import each
-from tests.gates import RIGHT, WRONG
 from tests.report.runs import printed
+from tests.support.cases import each
+from tests.support.gates import RIGHT, WRONG
 
 
 class Clock:

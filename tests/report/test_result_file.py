@@ -13,7 +13,7 @@ from accgate.cli.main import main
 from accgate.errors import exit_code, worst
 from accgate.report.result_file import junit_xml, write_result
 from accgate.result import Result
-from tests.gates import RIGHT, right_but
+from tests.support.gates import RIGHT, right_but
 
 
 def result_of(*names: Any, **keys: Any) -> Result:

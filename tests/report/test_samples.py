@@ -12,8 +12,8 @@ from accgate.records.file import Record, paths_of, to_line
 from accgate.records.replacement import write_gzip_lines
 from accgate.report.flips import Flip
 from accgate.report.samples import BETTER, CUT, FAILED, UNREAD, WORSE, WRONG, Sample, Samples
-from tests.cases import each
 from tests.report.html_pages import write_samples
+from tests.support.cases import each
 
 
 def listed(folder: Path, **keys: Any) -> list[Sample]:

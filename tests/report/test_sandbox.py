@@ -8,7 +8,7 @@ from markupsafe import Markup
 
 from accgate.report import sandbox
 from accgate.report.sandbox import InertEnvironment, TemplateFault, render_apart, render_here
-from tests.cases import each
+from tests.support.cases import each
 
 
 def shouted(text: Any) -> str:

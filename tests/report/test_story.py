@@ -19,10 +19,10 @@ from accgate.verdict import Allowed, CandidateSummary, ReferenceSummary, Verdict
 from accgate.verdict.advice import NOTHING
 from accgate.verdict.findings import chance_sentence, deciding_theta, drop_sentence, needed_samples, pass_words
 from accgate.verdict.sentences import Setting, settings_of
-from tests.cases import each
-from tests.gates import RIGHT, right_but
 from tests.report.kinds import kinds, run_of, verdicts
 from tests.report.runs import result_of, verdict_of
+from tests.support.cases import each
+from tests.support.gates import RIGHT, right_but
 
 BOTH = re.compile(r"in (at most )?([\d,]+|fewer than 1) of 10,000 runs; the gate allows ([\d,]+|fewer than 1)")
 

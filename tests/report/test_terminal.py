@@ -17,10 +17,10 @@ from accgate.report.terminal import print_explanation
 from accgate.report.words import explanation_of
 from accgate.verdict import CandidateSummary, Drift, ReferenceSummary, Verdict
 from accgate.verdict.advice import ALONE, advice
-from tests.cases import each
-from tests.gates import RIGHT, right_but
 from tests.report.kinds import kinds
 from tests.report.runs import groups_of, printed, result_of, verdict_of
+from tests.support.cases import each
+from tests.support.gates import RIGHT, right_but
 
 
 def shown(*verdicts: Verdict, flips: Any = None, width: int = 140, **keys: Any) -> str:

@@ -19,9 +19,9 @@ from accgate.report.story import headline_of
 from accgate.report.words import find_check, samples_used, savings
 from accgate.result import Result
 from accgate.verdict.points import points_text, theta_text
-from tests.cases import each
 from tests.report.kinds import kinds
 from tests.report.runs import printed, result_of, verdict_of
+from tests.support.cases import each
 
 
 def test_a_headline_says_the_worst_and_names_the_check_it_is_about() -> None:

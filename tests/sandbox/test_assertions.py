@@ -14,7 +14,7 @@ import pytest
 from accgate.sandbox.assertions import split_program, without_literals
 from accgate.sandbox.process import Worker
 from accgate.sandbox.values import NotPlain, Opaque, pack, unpack
-from tests.cases import each
+from tests.support.cases import each
 
 
 class Colour(IntEnum):

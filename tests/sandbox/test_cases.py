@@ -9,7 +9,7 @@ import pytest
 
 from accgate.sandbox.assertions import BadCases, Case, cases_of, same_output
 from accgate.sandbox.process import Confinement, Limits, Worker
-from tests.cases import each
+from tests.support.cases import each
 
 # Printed, expected, and what `grade_stdio` of LiveCodeBench's testing_util.py (commit 15808c7) says: lines stripped and
 # compared one by one, else as lists of Decimals.

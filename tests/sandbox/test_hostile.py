@@ -15,9 +15,9 @@ from pathlib import Path
 import pytest
 
 from accgate.sandbox.process import Confinement, Worker
-from tests.cases import each
 from tests.sandbox.conftest import descendants
 from tests.sandbox.hostile import LIMITS, PROGRAMS, SECRET, Hostile
+from tests.support.cases import each
 
 
 @dataclass

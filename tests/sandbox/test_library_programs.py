@@ -18,7 +18,7 @@ from accgate.sandbox.process import Confinement, Limits, packages_of
 from accgate.sandbox.runner import Sandbox
 from accgate.tasks.prompts import unpack
 from accgate.tasks.task import Task
-from tests.loading import load_task
+from tests.support.loading import load_task
 from tests.tasks.dataset_rows import HUMANEVAL_PLUS, MBPP_PLUS, PLUS_TEST, Row, contest, packed
 from tests.tasks.test_library import loaded, written
 from tests.tasks.test_library_rows import CASES

@@ -17,8 +17,8 @@ import pytest
 from accgate.errors import CannotEvaluate
 from accgate.sandbox.process import Confinement, Limits, Worker, WorkerEnded
 from accgate.sandbox.runner import Sandbox
-from tests.cases import each
 from tests.sandbox.conftest import descendants, outcomes
+from tests.support.cases import each
 
 LIMITS = Limits(seconds=10.0)
 ORDINARY = {

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from accgate.stats.betting import BettingPath, betting_path, confidence_sequence
 from accgate.stats.mcnemar import mcnemar_n
-from tests.cases import each
 from tests.stats.sequences import drawn, slack
+from tests.support.cases import each
 
 differences = st.lists(st.sampled_from([-100.0, -40.0, 0.0, 0.0, 0.0, 100.0]), min_size=1, max_size=60)
 thetas = st.sampled_from([0.5, 2.0, 8.0, 30.0])

@@ -11,8 +11,8 @@ from scipy.stats import binom, poisson, ttest_1samp
 
 from accgate.stats.bootstrap import drop_score, unseen_gain, upper_limit, weighted_bootstrap, weighted_score
 from accgate.stats.clusters import cluster_robust_error
-from tests.cases import each
 from tests.stats.sequences import RATES, assert_says_one_thing, rejects, slack
+from tests.support.cases import each
 
 seeds, shares = st.integers(0, 10**6), st.floats(0.0, 1.0)
 KINDS = ["normal", "gains", "losses", "few", "lattice"]

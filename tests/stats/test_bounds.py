@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scipy.stats import binom, hypergeom
 
 from accgate.stats.power import hoeffding_margin, hoeffding_n, hoeffding_probability
-from tests.cases import each
+from tests.support.cases import each
 
 confidences = st.floats(0.5, 0.9999)
 margins = st.floats(0.005, 0.5)

@@ -14,8 +14,8 @@ from accgate.stats.clusters import cluster_robust_error, cluster_totals, cluster
 from accgate.stats.mcnemar import mcnemar_power
 from accgate.stats.paired import mcnemar_exact, paired_t
 from accgate.stats.resampling import sign_flip
-from tests.cases import each
 from tests.stats.sequences import RATES, assert_says_one_thing, drop_of_losses, rejects, slack
+from tests.support.cases import each
 
 alphas = st.sampled_from([0.01, 0.05, 0.2, 0.4])
 codes_lists = st.lists(st.integers(0, 12), min_size=2, max_size=60)

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from scipy.stats import binomtest
 
 from accgate.stats.repeats import collapses_of
-from tests.cases import each
 from tests.stats.sequences import slack
+from tests.support.cases import each
 
 
 def exchanged(both: np.ndarray, runs: int, count: int) -> tuple[float, float]:

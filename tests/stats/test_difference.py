@@ -15,7 +15,7 @@ from accgate.stats import difference
 from accgate.stats.difference import EXACT_UP_TO, exact_difference_interval
 from accgate.stats.paired import mcnemar_exact
 from accgate.stats.result import Interval
-from tests.cases import each
+from tests.support.cases import each
 
 alphas = st.sampled_from([0.001, 0.01, 0.05, 0.2])
 

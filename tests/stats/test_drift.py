@@ -11,8 +11,8 @@ from scipy.stats import binom, norm
 
 from accgate.stats.drift import alpha_share, anchor_tails, difference_to_anchor, drift_test, normal_tails
 from accgate.stats.paired import mcnemar_exact
-from tests.cases import each
 from tests.stats.test_repeats import draws_as_low, signs_as_low
+from tests.support.cases import each
 
 RUNS = 20
 THETA = norm.isf(0.05) + norm.isf(0.2)  # of one gate, in standard errors

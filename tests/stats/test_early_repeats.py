@@ -10,9 +10,9 @@ from scipy.stats import binom
 
 from accgate.stats.answers import repeats_of
 from accgate.stats.early_repeats import repeats_boundaries, repeats_sequential, visible_drop
-from tests.cases import each
 from tests.stats.sequences import RATES, rejects, slack
 from tests.stats.test_repeats import run_across_builds, run_of
+from tests.support.cases import each
 
 
 @each(("repeats", "runs", "n", "alpha"), [(2, 1, 5, 0.1), (3, 1, 3, 0.3), (1, 2, 3, 0.2), (2, 2, 2, 0.3)])

@@ -21,8 +21,8 @@ from accgate.stats.graded import (
 )
 from accgate.stats.gsprt import unseen_n
 from accgate.stats.sequential import units_of
-from tests.cases import each
 from tests.stats.sequences import RATES, assert_agrees, assert_same, slack
+from tests.support.cases import each
 
 
 @pytest.mark.parametrize(("first", "halvings"), [(0, 0), (4, 2), (11, 0)])

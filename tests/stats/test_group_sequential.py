@@ -11,8 +11,8 @@ from scipy.stats import binom, norm
 from accgate.stats.brownian import obrien_fleming_spending, spending_bounds
 from accgate.stats.group_sequential import expected_shares, group_design, group_sequential_test
 from accgate.stats.sequential import SequentialResult, units_of
-from tests.cases import each
 from tests.stats.sequences import RATES, assert_agrees, assert_limits_hold, assert_same, drawn, drop_of_losses
+from tests.support.cases import each
 
 
 def equal(looks: int) -> np.ndarray:

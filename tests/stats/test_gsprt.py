@@ -12,8 +12,8 @@ from scipy.special import xlogy
 from accgate.stats.gsprt import gsprt_test, schedule, soonest_pass, trinomial_llr, unseen_n
 from accgate.stats.mcnemar import mcnemar_power
 from accgate.stats.sequential import units_of
-from tests.cases import each
 from tests.stats.sequences import RATES, assert_agrees, drawn, sequences
+from tests.support.cases import each
 
 
 @each("n", [920, 1319, 5000])

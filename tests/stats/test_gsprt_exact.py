@@ -9,8 +9,8 @@ import pytest
 
 from accgate.stats.gsprt import gsprt_test
 from accgate.stats.sequential import SequentialResult, units_of
-from tests.cases import each
 from tests.stats.sequences import assert_agrees, assert_same
+from tests.support.cases import each
 
 
 @dataclass(frozen=True)

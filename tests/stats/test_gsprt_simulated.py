@@ -5,8 +5,8 @@ import pytest
 
 from accgate.stats.gsprt import gsprt_test
 from accgate.stats.sequential import SequentialResult, units_of
-from tests.cases import each
 from tests.stats.sequences import RATES, assert_limits_hold, drawn, slack
+from tests.support.cases import each
 
 
 @pytest.mark.slow

@@ -32,9 +32,9 @@ from accgate.stats.resampling import sign_flip
 from accgate.stats.result import TestResult
 from accgate.stats.sequential import units_of
 from accgate.stats.walk import Floats
-from tests.cases import each
-from tests.decisions import one_each
 from tests.stats.sequences import RATES, assert_limits_hold, slack
+from tests.support.cases import each
+from tests.support.decisions import one_each
 
 ALPHA, BETA = 0.05, 0.2
 MARGINS: dict[str, Margins] = {

@@ -12,7 +12,7 @@ from statsmodels.stats.multitest import multipletests
 
 from accgate.stats.multiplicity import adjust_p_values, level_shares
 from accgate.stats.names import Correction
-from tests.cases import each
+from tests.support.cases import each
 
 STATSMODELS = {"bonferroni": "bonferroni", "holm": "holm", "bh": "fdr_bh"}
 methods = st.sampled_from(sorted(STATSMODELS))

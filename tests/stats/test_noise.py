@@ -21,7 +21,7 @@ from accgate.stats.noise import (
     estimate_sigma,
     variance_parts,
 )
-from tests.cases import each
+from tests.support.cases import each
 
 confidences = st.sampled_from([0.5, 0.8, 0.9, 0.95, 0.999])
 

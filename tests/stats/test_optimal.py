@@ -9,7 +9,7 @@ from accgate.stats.optimal import HEALTHY, LOOKS, ROOMS, RatioWalk, bounds_at, o
 from accgate.stats.power import quantile_sum
 from benchmarks.decisions import wald_bounds
 from benchmarks.optimal import Cell, mean_of, measured
-from tests.cases import each
+from tests.support.cases import each
 
 RATES = [(0.05, 0.2), (0.01, 0.1), (0.1, 0.3), (1e-4, 0.2)]
 

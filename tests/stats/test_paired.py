@@ -11,8 +11,8 @@ from scipy.stats import binom, binomtest, multinomial, norm, ttest_1samp
 from accgate.stats.difference import exact_difference_interval
 from accgate.stats.paired import mcnemar_exact, paired_t
 from accgate.stats.result import TestResult
-from tests.cases import each
 from tests.stats.sequences import RATES, assert_says_one_thing, drop_of_losses, rejects
+from tests.support.cases import each
 
 counts = st.integers(0, 60)
 alphas = st.sampled_from([0.001, 0.01, 0.03125, 0.05, 0.2, 0.45])

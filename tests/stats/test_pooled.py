@@ -10,8 +10,8 @@ from scipy.stats import binom, binomtest
 from accgate.stats.answers import repeats_of
 from accgate.stats.pooled import Series, pooled_test
 from accgate.stats.repeats import repeats_exact
-from tests.cases import each
 from tests.stats.sequences import RATES, drawn, slack
+from tests.support.cases import each
 
 
 def stopped(signs: tuple[int, ...], stop: int) -> tuple[int, ...]:

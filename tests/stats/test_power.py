@@ -22,7 +22,7 @@ from accgate.stats.power import (
     share_of_alpha,
     two_sample_n,
 )
-from tests.cases import each
+from tests.support.cases import each
 
 ERROR_RATES = [(0.05, 0.2), (0.002, 0.2), (0.01, 0.05), (0.2, 0.5)]
 alphas = st.floats(1e-4, 0.49)

@@ -14,8 +14,8 @@ from accgate.stats.odds import Limits
 from accgate.stats.paired import mcnemar_exact
 from accgate.stats.repeats import detectable_drop, repeats_exact, sum_masses, sum_tails
 from accgate.stats.walk import Outcome
-from tests.cases import each
 from tests.stats.sequences import RATES, assert_limits_hold, slack
+from tests.support.cases import each
 
 
 def run_of(seed: int, n: int, repeats: int, runs: int, *, noise: float, drop: float = 0.0) -> Repeats:

@@ -12,8 +12,8 @@ from scipy.stats import binomtest
 from accgate.stats.bootstrap import weighted_bootstrap
 from accgate.stats.paired import mcnemar_exact, paired_t
 from accgate.stats.resampling import common_step, rejection_count, sign_flip
-from tests.cases import each
 from tests.stats.sequences import RATES, assert_says_one_thing, rejects
+from tests.support.cases import each
 
 alphas = st.sampled_from([0.01, 0.05, 0.2, 0.4])
 steps = st.sampled_from([100.0, 25.0, 100 / 3, 100 / 7, 0.01])

@@ -9,7 +9,7 @@ import pytest
 from scipy.optimize import brentq
 
 from accgate.stats.search import zero_between
-from tests.cases import each
+from tests.support.cases import each
 
 RISING: dict[str, Callable[[float], float]] = {
     "line": lambda x: x - 0.3,

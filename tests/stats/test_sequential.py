@@ -16,8 +16,8 @@ from accgate.stats.graded import graded_test
 from accgate.stats.group_sequential import group_sequential_test
 from accgate.stats.gsprt import gsprt_test
 from accgate.stats.sequential import SequentialResult, units_of, visible_effect
-from tests.cases import each
 from tests.stats.sequences import RATES, assert_agrees, assert_limits_hold, assert_same, drawn, sequences
+from tests.support.cases import each
 
 TESTS: dict[str, Callable[..., SequentialResult]] = {
     "gsprt": partial(gsprt_test, theta=2.0, **RATES),

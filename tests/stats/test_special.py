@@ -6,7 +6,7 @@ import re
 import subprocess
 import sys
 
-from tests.runner import ROOT
+from tests.support.runner import ROOT
 
 CODE = """
 import sys

@@ -12,7 +12,6 @@ from scipy import stats
 from accgate.stats.paired import paired_t
 from accgate.stats.result import TestResult
 from accgate.stats.statistics import StatisticUndefined, statistic_test, tails, value_or_nan
-from tests.cases import each
 from tests.stats.sequences import RATES, assert_says_one_thing, rejects
 from tests.stats.statistic_pairs import (
     CASES,
@@ -29,6 +28,7 @@ from tests.stats.statistic_pairs import (
     parity_pairs,
     turned,
 )  # fmt: skip
+from tests.support.cases import each
 
 points = st.integers(-1000, 1000).map(lambda x: x / 10.0)
 samples = st.lists(points, min_size=2, max_size=12)

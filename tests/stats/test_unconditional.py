@@ -9,9 +9,9 @@ from scipy.stats import binom
 from accgate.stats.mcnemar import mcnemar_n, mcnemar_power, mcnemar_theta, mid_p
 from accgate.stats.paired import mcnemar_exact
 from accgate.stats.unconditional import order_limit, unconditional_exact, unconditional_n, unconditional_theta
-from tests.cases import each
 from tests.stats.sequences import RATES, assert_says_one_thing, rejects
 from tests.stats.test_difference import chances, outcomes
+from tests.support.cases import each
 
 
 @pytest.mark.slow

@@ -10,8 +10,8 @@ from scipy.stats import binomtest, norm, ttest_1samp, ttest_ind
 
 from accgate.stats.result import Interval, TestResult
 from accgate.stats.unpaired import Moments, least_sd, student_t, target_z, two_sample_z, welch_t
-from tests.cases import each
 from tests.stats.sequences import RATES, assert_says_one_thing
+from tests.support.cases import each
 
 means = st.floats(0.0, 100.0)
 sizes = st.integers(1, 10**5)

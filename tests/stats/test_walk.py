@@ -11,7 +11,7 @@ import pytest
 from scipy.stats import binom
 
 from accgate.stats.walk import NONE, Outcome, fair_walk, without_passes
-from tests.cases import each
+from tests.support.cases import each
 
 Signs = tuple[int, ...]
 DESIGNS = range(70)

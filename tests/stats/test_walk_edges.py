@@ -5,7 +5,7 @@ import pytest
 from scipy.stats import binom
 
 from accgate.stats.walk import NONE, fair_walk
-from tests.cases import each
+from tests.support.cases import each
 
 
 def test_no_event_passes_where_no_loss_does_and_ends_else() -> None:

@@ -15,7 +15,7 @@ from accgate.tasks.attacks.attack import DISTRACTORS, STYLES, Attack, attack_row
 from accgate.tasks.attacks.edits import NEIGHBOURS
 from accgate.tasks.attacks.shape import shape_of
 from accgate.tasks.prompts import CannotRender
-from tests.cases import each
+from tests.support.cases import each
 
 PERTURBING = ("typos", "keyboard", "swap_words", "case", "space")
 WAYS = [(kind, style) for kind in PERTURBING for style in ("any", *STYLES[kind])]

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from accgate.tasks.code import parsable, python_in
 from accgate.tasks.extract import by_form
-from tests.cases import each
+from tests.support.cases import each
 
 ADD = "def add(a, b):\n    return a + b"
 PLUS = ADD.replace("add", "plus")

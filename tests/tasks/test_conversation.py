@@ -15,8 +15,8 @@ from accgate.tasks.conversation import ROLES, messages_of, transcript
 from accgate.tasks.prompts import CannotRender, Scope
 from accgate.tasks.task import Task
 from accgate.tasks.tools import parse_reply, reply_json, tools_of
-from tests.gates import write_task
-from tests.loading import load_task
+from tests.support.gates import write_task
+from tests.support.loading import load_task
 
 CALL = {"id": "c1", "type": "function", "function": {"name": "weather", "arguments": '{"city": "Rome"}'}}
 WEATHER = {"name": "weather", "parameters": {"type": "object", "properties": {"city": {"type": "string"}}}}

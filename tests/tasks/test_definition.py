@@ -12,7 +12,7 @@ from accgate.errors import BadInput
 from accgate.metrics.registry import metric_builders
 from accgate.tasks.definition import Definition, library_file, library_names, read_definition
 from accgate.tasks.schema import Columns, Dataset, Extract, FewShot
-from tests.cases import each
+from tests.support.cases import each
 
 FULL = """\
 description = "Sums"

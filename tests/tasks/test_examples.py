@@ -11,8 +11,8 @@ import pytest
 
 from accgate.errors import BadInput
 from accgate.tasks.samples import Samples
-from tests.gates import write_lines, write_task
-from tests.loading import load_task
+from tests.support.gates import write_lines, write_task
+from tests.support.loading import load_task
 
 PROMPT = "{% for e in examples %}{{ e.q }} {{ e.a }}\n{% endfor %}{{ q }}"
 Rows = Sequence[Mapping[str, Any]]

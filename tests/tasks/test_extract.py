@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from accgate.tasks.extract import by_json_path, by_regex, check_json_path, json_in
-from tests.cases import each
+from tests.support.cases import each
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from accgate.tasks import generators
 from accgate.tasks.generators import OPERATIONS, CannotGenerate, check_options, generator_names
-from tests.cases import each
+from tests.support.cases import each
 
 SEEDS = st.integers(-(2**63), 2**63 - 1)
 

@@ -19,9 +19,9 @@ from accgate.tasks.prompts import Scope, render
 from accgate.tasks.schema import DefinitionFile
 from accgate.tasks.task import Task
 from docs.library_table import PAGE, with_table
-from tests.cases import each
-from tests.gates import write_lines
-from tests.loading import load_task
+from tests.support.cases import each
+from tests.support.gates import write_lines
+from tests.support.loading import load_task
 from tests.tasks.dataset_rows import Row
 from tests.tasks.test_library_rows import CASES, GENERATED
 

@@ -9,7 +9,7 @@ import pytest
 
 from accgate import metrics
 from accgate.metrics.instructions import CHECKS, sentences
-from tests.cases import each
+from tests.support.cases import each
 
 FOLLOWED: list[tuple[str, dict[str, Any], str, str]] = [
     ("keywords:existence", {"keywords": ["Fox", "den"]}, "a fox and its DEN", "a fox"),

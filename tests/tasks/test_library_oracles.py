@@ -13,8 +13,8 @@ import pytest
 from accgate.tasks.choices import options_of
 from accgate.tasks.definition import library_file, library_names, read_definition
 from accgate.tasks.prompts import Scope, render
-from tests.cases import each
 from tests.metrics.readings import harness_tasks
+from tests.support.cases import each
 from tests.tasks.dataset_rows import MBPP_PROMPT, MMLU, MMLU_DEV, MMMU_ROW
 from tests.tasks.test_library_rows import CASES
 

@@ -10,9 +10,9 @@ import pytest
 from accgate.errors import BadInput
 from accgate.tasks.definition import library_file, read_definition
 from accgate.tasks.task import Task
-from tests.cases import each
-from tests.loading import load_task
 from tests.metrics.readings import their_drop
+from tests.support.cases import each
+from tests.support.loading import load_task
 from tests.tasks.dataset_rows import GPQA
 from tests.tasks.question_rows import AIME, DROP, MATH, MGSM, MMLU_PRO, MMLU_PRO_DEV, SQUAD, TRANSLATION
 from tests.tasks.test_library import points, written

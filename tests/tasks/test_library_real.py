@@ -11,8 +11,8 @@ import pytest
 
 from accgate.tasks.definition import library_file, read_definition
 from accgate.tasks.task import Task
-from tests.cases import each
-from tests.loading import load_task
+from tests.support.cases import each
+from tests.support.loading import load_task
 
 DATASETS = Path(__file__).parents[2].parent / "shared" / "datasets"
 BBH = ("boolean_expressions", "causal_judgement", "date_understanding", "navigate", "object_counting")

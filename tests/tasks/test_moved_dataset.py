@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from accgate.cli.main import main
-from tests.gates import questions, write_lines
-from tests.servers import Server
+from tests.support.gates import questions, write_lines
+from tests.support.servers import Server
 
 N = 40
 

@@ -12,8 +12,8 @@ from accgate.cli.main import main
 from accgate.errors import BadInput
 from accgate.records.file import read_records
 from accgate.tasks import Samples
-from tests.gates import Project, questions, right_but, write_task
-from tests.loading import load_task
+from tests.support.gates import Project, questions, right_but, write_task
+from tests.support.loading import load_task
 
 
 def own_ids(folder: Path, rows: list[dict[str, Any]], **keys: Any) -> list[str | None]:

@@ -17,9 +17,9 @@ from accgate.tasks.definition import library_names
 from accgate.tasks.rows import Source
 from accgate.tasks.sample import sample_id
 from accgate.tasks.task import build_task, stored_task
-from tests.gates import write_lines
-from tests.loading import load_task
-from tests.servers import Server
+from tests.support.gates import write_lines
+from tests.support.loading import load_task
+from tests.support.servers import Server
 from tests.tasks.test_library_rows import CASES
 
 ENGLISH = ("trec", "hotpotqa", "lcc", "passage_count", "gov_report", "samsum")

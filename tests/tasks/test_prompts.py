@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from accgate.tasks.prompts import CannotRender, Scope, render, template_fault
-from tests.cases import each
+from tests.support.cases import each
 
 ROW = {"n": 7, "q": "2 + 2 =", "tags": ["a", "b"], "inner": {"x": 1}, "items": "a column", "class": "text"}
 

@@ -10,9 +10,9 @@ import pytest
 
 from accgate.errors import BadInput, CannotEvaluate
 from accgate.tasks.rows import hub_rows, read_rows
-from tests.cases import each
-from tests.gates import write_lines, write_task
-from tests.loading import load_task
+from tests.support.cases import each
+from tests.support.gates import write_lines, write_task
+from tests.support.loading import load_task
 
 ROWS = [{"q": "1 + 1 =", "a": 2, "tags": ["x"]}, {"q": 'é, "quoted"\nand \u2028 more', "a": None, "tags": []}]
 

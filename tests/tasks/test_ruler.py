@@ -12,7 +12,7 @@ import pytest
 
 from accgate import metrics
 from accgate.tasks.generators import ADJECTIVES, NOUNS, CannotGenerate, check_options, generate, tokens_in
-from tests.loading import load_task
+from tests.support.loading import load_task
 
 NAMES = ("ruler_niah", "ruler_vt", "ruler_cwe", "ruler_fwe")
 

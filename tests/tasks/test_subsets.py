@@ -12,8 +12,8 @@ import pytest
 from accgate.errors import BadInput, KeyFaults
 from accgate.tasks.definition import library_file
 from accgate.tasks.task import Task
-from tests.gates import write_lines
-from tests.loading import load_task
+from tests.support.gates import write_lines
+from tests.support.loading import load_task
 from tests.tasks import test_task
 
 BBH = {

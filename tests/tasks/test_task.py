@@ -18,9 +18,9 @@ from hypothesis import strategies as st
 from accgate.errors import BadInput
 from accgate.tasks.definition import library_file, library_names
 from accgate.tasks.task import Task
-from tests.cases import each
-from tests.gates import toml, write_lines
-from tests.loading import load_task
+from tests.support.cases import each
+from tests.support.gates import toml, write_lines
+from tests.support.loading import load_task
 
 ROWS = [{"q": "1 + 1 =", "a": 2, "page": "x"}, {"q": "2 + 2 =", "a": 4, "page": "y"},
         {"q": "1 + 1 =", "a": 2, "page": "x"}, {"q": "3 + 3 =", "a": 6, "page": "x"}]  # fmt: skip

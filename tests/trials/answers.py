@@ -5,7 +5,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from tests.servers import Fault
+from tests.support.servers import Fault
 
 
 def luck(number: int, salt: str = "") -> float:

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.servers import Server
+from tests.support.servers import Server
 
 
 @pytest.fixture(scope="module")

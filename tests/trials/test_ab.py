@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from accgate.cli.main import main
-from tests.gates import table, write_task
-from tests.servers import Fault, Server
+from tests.support.gates import table, write_task
+from tests.support.servers import Fault, Server
 from tests.trials.answers import answer, luck
 
 

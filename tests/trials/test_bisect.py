@@ -12,10 +12,10 @@ import pytest
 
 from accgate.cli.main import main
 from benchmarks.culprit import Case, History, search
-from tests.gates import table, write_task
-from tests.launcher import Launched
-from tests.runner import commit, git
-from tests.servers import Fault, Server
+from tests.support.gates import table, write_task
+from tests.support.launcher import Launched
+from tests.support.runner import commit, git
+from tests.support.servers import Fault, Server
 from tests.trials.answers import answer, luck
 
 Loses = Callable[[int, int], bool]

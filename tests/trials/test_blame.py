@@ -22,9 +22,9 @@ from accgate.evaluation.options import RunOptions
 from accgate.report.cause import read_cause
 from accgate.result import to_json
 from accgate.trials.search import blame as search
-from tests.gates import questions, table, write_task
-from tests.loading import load_task
-from tests.servers import Fault, Server
+from tests.support.gates import questions, table, write_task
+from tests.support.loading import load_task
+from tests.support.servers import Fault, Server
 from tests.trials.answers import answer, completion, luck
 
 Loses = Callable[[int, Mapping[str, Any]], bool]

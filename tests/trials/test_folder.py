@@ -14,7 +14,7 @@ from accgate.records.file import paths_of
 from accgate.records.lock import LOCK, sole_run
 from accgate.trials.arm import TrialFolder
 from accgate.trials.commits import History
-from tests.runner import commit
+from tests.support.runner import commit
 
 AB, BISECT = TrialFolder("ab", models="*"), TrialFolder("bisect", models="[0-9]*-*/*", files=("answers.jsonl",))
 

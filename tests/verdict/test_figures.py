@@ -25,11 +25,11 @@ from accgate.report.charts.distribution import distribution_chart
 from accgate.result import result_of_verdict
 from accgate.stats.result import Interval
 from accgate.verdict import ReferenceSummary, Verdict
-from tests.cases import each
-from tests.decisions import one_each
-from tests.gates import RIGHT, WRONG
 from tests.report.html_pages import changed, document
 from tests.report.runs import verdict_of
+from tests.support.cases import each
+from tests.support.decisions import one_each
+from tests.support.gates import RIGHT, WRONG
 
 
 def test_level_and_confidence_are_of_alpha_after_the_correction_where_there_was_one() -> None:

@@ -23,10 +23,10 @@ from accgate.result import result_of_verdict, to_json
 from accgate.verdict import Reason, Verdict, reasons
 from accgate.verdict.findings import deciding_theta, lack_sentence
 from accgate.verdict.reasons import OBSTACLES, RESOLUTION, Kind, words_of
-from tests.cases import each
-from tests.gates import RIGHT, WRONG
 from tests.report.html_pages import changed
 from tests.report.runs import verdict_of
+from tests.support.cases import each
+from tests.support.gates import RIGHT, WRONG
 
 ABILITY = {"n": 60, "drop": "drop", "theta": 10.153, "power": 0.8, "asked": 8.0}
 PROOF = {"possible": 4.218, "limit": 3.0}

@@ -17,9 +17,9 @@ from accgate.errors import BadInput
 from accgate.inputs.toml import tomllib
 from accgate.records.file import file_name
 from accgate.tasks.definition import library_file, library_names, read_definition
-from tests.cases import each
-from tests.gates import Project
-from tests.runner import load_yaml
+from tests.support.cases import each
+from tests.support.gates import Project
+from tests.support.runner import load_yaml
 
 PLAIN, TASKS = Answers(name="m", model="x", base_url="http://h/v1"), {"arithmetic": 4.0}
 ours = st.text(st.characters(exclude_categories=("Cs",)), max_size=20)

@@ -15,9 +15,9 @@ from accgate.cli.starter.files import Answers
 from accgate.cli.starter.own_data import own_task
 from accgate.errors import BadInput
 from accgate.inputs.toml import tomllib
-from tests.gates import said, write_lines
-from tests.loading import load_task
-from tests.servers import Server
+from tests.support.gates import said, write_lines
+from tests.support.loading import load_task
+from tests.support.servers import Server
 
 WORDS = "a long answer in full sentences, which no reply repeats word for word"
 

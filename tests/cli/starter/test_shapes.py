@@ -14,10 +14,10 @@ import pytest
 from accgate.cli.main import main
 from accgate.cli.starter import own_data
 from accgate.inputs.toml import tomllib
-from tests.cases import each
-from tests.gates import said, write_lines
-from tests.loading import load_task
-from tests.servers import Server
+from tests.support.cases import each
+from tests.support.gates import said, write_lines
+from tests.support.loading import load_task
+from tests.support.servers import Server
 
 ASK = "Answer with the letter of the right option alone."
 Rows = Sequence[Mapping[str, Any]]

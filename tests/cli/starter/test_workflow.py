@@ -15,8 +15,8 @@ from accgate import load_config
 from accgate._version import REPOSITORY, __version__
 from accgate.cli.main import main
 from accgate.cli.starter.files import MODELS, WORKFLOW_FILE, workflow_text
-from tests.cases import each
-from tests.runner import load_yaml
+from tests.support.cases import each
+from tests.support.runner import load_yaml
 
 ROOT = Path(__file__).parents[3]
 CPU_IMAGE = f"ghcr.io/{REPOSITORY}:{__version__}-cpu"

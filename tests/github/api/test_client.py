@@ -21,7 +21,7 @@ from accgate.github.api.answers import (
 from accgate.github.api.client import Client
 from tests.github.server import SECONDARY, TOKEN, GitHub
 from tests.github.store import REPOSITORY
-from tests.servers import Fault
+from tests.support.servers import Fault
 
 COMMENTS = f"/repos/{REPOSITORY}/issues/7/comments"
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from accgate.github.api.client import limit_wait, pause
-from tests.cases import each
+from tests.support.cases import each
 
 
 def wait(status=403, headers=None, body=None, *, limited=0, now=1000.0):

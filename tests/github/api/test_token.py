@@ -10,7 +10,7 @@ import pytest
 from accgate.github.api.answers import CannotPublish, CannotReach, MissingPermission
 from tests.github.server import TOKEN, GitHub
 from tests.github.store import REPOSITORY
-from tests.servers import Fault
+from tests.support.servers import Fault
 
 COMMENTS = f"/repos/{REPOSITORY}/issues/7/comments"
 

@@ -18,10 +18,10 @@ from accgate.report.result_file import read_result
 from accgate.report.story import story_of
 from accgate.stats.result import Interval
 from accgate.verdict import CandidateSummary, Cost, Verdict
-from tests.gates import Project, right_but
 from tests.report.hostile import hostile
 from tests.report.html_pages import Document, document, keep_reference_scores, page_of, write_samples, written_run
 from tests.report.runs import groups_of, result_of, verdict_of
+from tests.support.gates import Project, right_but
 
 SVG = {"svg", "g", "line", "path", "rect", "circle", "text", "title", "desc", "defs", "symbol", "use"}
 TAGS = {"html", "head", "meta", "title", "style", "body", "header", "main", "section", "aside", "h1", "h2", "h3", "h4",

@@ -7,8 +7,8 @@ import pytest
 
 from accgate.records.file import paths_of
 from accgate.report.html.run import Sides, sides_of
-from tests.gates import Project
 from tests.report.html_pages import changed, keep_reference_scores, page_of
+from tests.support.gates import Project
 
 
 @pytest.mark.parametrize("lost", [0.02, 0.12])

@@ -14,10 +14,10 @@ from accgate.report.html.page import html_report
 from accgate.report.html.viewer import Beside
 from accgate.report.live.progress import Follower
 from accgate.report.live.server import Viewer
-from tests.cases import each
-from tests.gates import recorded_project, right_but
 from tests.report.html_pages import document, write_samples
 from tests.report.runs import result_of, verdict_of
+from tests.support.cases import each
+from tests.support.gates import recorded_project, right_but
 
 MANY = 10_000
 

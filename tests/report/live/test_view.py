@@ -18,8 +18,8 @@ import requests
 from accgate.cli.main import main
 from accgate.report.live.progress import Follower, checks_of
 from accgate.report.live.server import Viewer
-from tests.gates import questions, recorded_project, right_but, said, write_task
-from tests.servers import Server
+from tests.support.gates import questions, recorded_project, right_but, said, write_task
+from tests.support.servers import Server
 
 N = 40
 

@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 
 from accgate.cli.main import main
-from tests.gates import N, Project, right_but
 from tests.github.server import TOKEN, GitHub
 from tests.github.store import BASE, HEAD, REPOSITORY
+from tests.support.gates import N, Project, right_but
 
 NUMBER = 7
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from accgate.cli.main import main
-from tests.loading import load_task
+from tests.support.loading import load_task
 
 N = 200
 RIGHT, WRONG = 100.0, 0.0

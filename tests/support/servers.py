@@ -1,6 +1,6 @@
 """A real OpenAI-compatible server on 127.0.0.1 that counts what it is asked and fails as it is told.
 
-`python -m tests.servers PORT [SECONDS]` serves sums in a process of its own, after so many seconds of loading.
+`python -m tests.support.servers PORT [SECONDS]` serves sums in a process of its own, after so many seconds of loading.
 """
 
 from __future__ import annotations

@@ -109,8 +109,8 @@ def launcher() -> socket.socket:
     """The line to the process that forks; it ends with this one."""
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     process = subprocess.Popen(
-        [sys.executable, "-c", "from tests.launcher import serve; serve()", str(theirs.fileno())],
-        pass_fds=[theirs.fileno()], cwd=Path(__file__).parents[1],
+        [sys.executable, "-c", "from tests.support.launcher import serve; serve()", str(theirs.fileno())],
+        pass_fds=[theirs.fileno()], cwd=Path(__file__).parents[2],
     )  # fmt: skip
     theirs.close()
     atexit.register(lambda: (ours.close(), process.wait(60)))

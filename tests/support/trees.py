@@ -11,7 +11,7 @@ from accgate.guard.changes import changed_rules
 from accgate.guard.state import RuleChange
 from accgate.metrics.metric import Builder, Metric
 from accgate.metrics.registry import metric_builders
-from tests.gates import Project
+from tests.support.gates import Project
 
 
 class Trees:

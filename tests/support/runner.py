@@ -19,7 +19,7 @@ from typing import Any
 import pytest
 import yaml
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 # What tests fetch once and keep: other people\'s packages.
 KEPT = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "accgate-tests"
 TOKEN = "ghs_" + "canary0123456789" * 2

@@ -1,0 +1,1 @@
+"""Servers, launchers, gates and data that many tests share."""
