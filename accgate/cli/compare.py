@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from accgate.cli.common import layout_of, print_note, print_outcome, rate_options, scores_options
 from accgate.errors import PASSED
-from accgate.inputs.rows import TOLD
+from accgate.inputs.rows import COMPARED
 from accgate.stats import TESTS
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ def compare_options(command: argparse.ArgumentParser) -> None:
     command.add_argument("--allowed-drop", default="0", metavar="D", help="accepted loss: points, or N%% of mean (0)")
     command.add_argument("--certify", action="store_true", help="a pass must prove that the drop is less than both")
     words = "what of the samples may differ between the sides, such as the prompt; may be repeated"
-    command.add_argument("--may-differ", action="append", default=[], choices=sorted(TOLD), help=words)
+    command.add_argument("--may-differ", action="append", default=[], choices=sorted(COMPARED), help=words)
     scores_options(command)
 
 

@@ -143,7 +143,7 @@ def _no_room(theta: float | None, design: Design, n: int, reach: Reach) -> Reaso
     """Say why the reference cannot show the drop, and what to do."""
     assert reach.room is not None
     if design.theta is None and (theta is None or not reach.can_be(theta)):
-        return Reason.of("unseen", drop=design.drop, n=n, power=1 - design.beta)
+        return Reason.of("low-power", drop=design.drop, n=n, power=1 - design.beta)
     size = reach.allowed + ((theta if design.theta is None else design.theta) or 0.0)
     return Reason.of("no-room", room=max(reach.room, 0.0), end=reach.end, drop=design.drop, size=size)
 

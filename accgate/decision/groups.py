@@ -143,7 +143,7 @@ def _decided_by_groups(verdict: Verdict, *, can_fail: bool) -> Verdict:
     elif open_:
         name, reason = "error", Reason.of("groups-open", names=some_of(open_))
     elif name == "pass" and not can_fail:
-        name, reason = "inconclusive", Reason.of("groups-unseen", count=groups.count)
+        name, reason = "inconclusive", Reason.of("groups-too-small", count=groups.count)
     else:
         return verdict
     return replace(verdict, verdict=name, by_scores=verdict.verdict).because(reason)

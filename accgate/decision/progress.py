@@ -19,7 +19,7 @@ from accgate.planning.checks import Check
 from accgate.planning.cost import estimate_of
 from accgate.records.file import Record
 from accgate.records.scores import Scores
-from accgate.stats import unseen_n
+from accgate.stats import n_without_change
 
 
 class EarlyStop:
@@ -75,7 +75,7 @@ class EarlyStop:
         check, design = self._check, self._check.design
         if check.choice.method != "gsprt" or design.theta is None:
             return 0
-        return min(unseen_n(design.theta, beta=design.beta), len(check.task.samples))
+        return min(n_without_change(design.theta, beta=design.beta), len(check.task.samples))
 
 
 class _Look:

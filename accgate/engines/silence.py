@@ -29,7 +29,7 @@ Sign = Literal["reply", "life", "none"]
 SLOWEST = 10.0  # times the slowest reply so far
 LONGEST = 2.0  # times what that reply would have taken with as many tokens as one that is awaited may have
 LEAST = 0.2  # of the longest silence that the options allow
-TOLD = 0.25  # of the limit, after which the terminal says that nothing comes
+WARN_SHARE = 0.25  # of the limit, after which the terminal says that nothing comes
 ADVICE = (
     "finished samples are kept: find out what holds it up, then go on with --resume. Where replies may take longer, "
     "raise options.max_silence"
@@ -161,7 +161,7 @@ class Silence:
         if self._count() >= limit:
             self._cut()
             return
-        if self._silent >= TOLD * limit and not self._warned:
+        if self._silent >= WARN_SHARE * limit and not self._warned:
             self._warned = True
             self.tell(f"{self._words()}; it counts as stalled after {limit:.4g} s")
         self._timer = asyncio.get_running_loop().call_later(self._tick, self._look)

@@ -22,10 +22,10 @@ from accgate.inputs.paths import read_plain, with_lf
 Row = dict[str, Any]
 BOM = "\ufeff"
 # Columns that say which sample a row is of, as texts or as their digests; lm-evaluation-harness writes doc_hash.
-# The file of a reference, and the settings beside records, have digests of more: what `compare` compares is TOLD.
+# The file of a reference, and the settings beside records, have digests of more: what `compare` compares is COMPARED.
 NAMES = ("target", "prompt", "question", "input", "doc", "dataset")
 IDENTITY = frozenset(f"{name}{end}" for name in NAMES for end in ("", "_hash", "_digest", "_sha256"))
-TOLD = frozenset((*NAMES, "extract", "metric", "files"))
+COMPARED = frozenset((*NAMES, "extract", "metric", "files"))
 ROW = 100_000_000  # bytes of a line, far more than a row with pictures has
 TABLE = 2_000_000_000  # bytes of a CSV file, which is held whole
 TABLES, TABBED = (".csv", ".tsv", ".tab"), (".tsv", ".tab")

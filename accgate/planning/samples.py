@@ -15,13 +15,13 @@ from accgate.stats import (
     TESTS,
     error_of_mean,
     group_design,
+    n_without_change,
     one_sample_n,
     paired_binary_effect,
     paired_sd,
     quantile,
     quantile_sum,
     share_of_alpha,
-    unseen_n,
 )
 from accgate.stats.group_sequential import DISCRETENESS, expected_shares
 from accgate.stats.gsprt import expected_samples
@@ -325,7 +325,7 @@ class Assumptions:
         scale = 2.0 * self.normal_n(theta) / quantile_sum(**rates) ** 2  # Wald's approximation
         healthy = scale * ((1.0 - self.alpha) * passes - self.alpha * fails)
         if not self.is_binary and math.isfinite(self.loss):  # fewer samples show no whole losses, and none passes
-            healthy = max(healthy, unseen_n(theta, beta=self.beta, loss=self.loss))
+            healthy = max(healthy, n_without_change(theta, beta=self.beta, loss=self.loss))
         dropped = scale * ((1.0 - self.beta) * fails - self.beta * passes)
         return min(max(healthy, 1.0), float(n)), min(max(dropped, 1.0), float(n))
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from accgate.errors import BadInput
-from accgate.inputs.rows import TOLD, id_of, plain_of
+from accgate.inputs.rows import COMPARED, id_of, plain_of
 from accgate.inputs.samples import Layout, sample_rows
 from accgate.inputs.toml import read_toml
 from accgate.records.file import ENDINGS, RecordPaths, settings_of_run
@@ -51,7 +51,7 @@ def refuse_other_samples(
         What differs, on how many samples, and the first of them.
     """
     before, after = (fingerprint_in(about_beside(path)) for path in paths)
-    parts = before.keys() & after.keys() & TOLD - {*may_differ}
+    parts = before.keys() & after.keys() & COMPARED - {*may_differ}
     if changed := [part for part in PARTS if part in parts and before[part] != after[part]]:
         what = " and in ".join(PARTS[part] for part in changed)
         raise _difference(paths, changed[0], f"the sides differ in {what}, as the files beside them say")

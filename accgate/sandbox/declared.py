@@ -261,8 +261,8 @@ class CodeProcess:
             reply = self._ask({"call": function, "arguments": arguments})
         if reply.get("outside"):
             raise self._code.fault(reply["outside"])
-        if reply.get("unseen"):
-            raise CannotEvaluate(f"{self._code.name} {reply['unseen']}, which cannot be confined here: {NEEDS}")
+        if reply.get("unwatched"):
+            raise CannotEvaluate(f"{self._code.name} {reply['unwatched']}, which cannot be confined here: {NEEDS}")
         if "error" not in reply:
             return reply["value"]
         kind, text = reply["error"]

@@ -100,7 +100,7 @@ class Watch:
     def __init__(self, places: Places, *, refuses: bool) -> None:
         self._places, self._refuses = places, refuses
         self.outside: str | None = None
-        self.unseen: str | None = None
+        self.unwatched: str | None = None
         self._library = [path for name in ("stdlib", "platstdlib") if (path := sysconfig.get_path(name))]
         sys.addaudithook(self._on_event)
 
@@ -133,7 +133,7 @@ class Watch:
     def _refuse(self, event: str, arguments: tuple[Any, ...]) -> None:
         """Raise for a file that is not declared, without Landlock.
 
-        It raises for what opens files unseen, too.
+        It raises for what opens files unwatched, too.
         """
         if event in _PATHS and self.outside is not None:
             raise Refused(f"{self.outside} is not declared")
@@ -149,7 +149,7 @@ class Watch:
             self._end(f"loads the native module {arguments[0]}" if is_native else f"calls {event}")
 
     def _end(self, what: str) -> None:
-        self.unseen = self.unseen or what
+        self.unwatched = self.unwatched or what
         raise Refused(f"{what}, which cannot be watched here")
 
 
@@ -196,8 +196,8 @@ def answer(call: Callable[..., Any], arguments: Mapping[str, Any], watch: Watch 
         kinds = [kind.__name__ for kind in type(error).__mro__]
         faults = getattr(error, "faults", None) if "KeyFaults" in kinds else None
         reply = packed({"error": [kinds[0], str(error)], "kinds": kinds, "faults": faults})
-    if watch is not None and (watch.outside or watch.unseen):
-        return packed({"outside": watch.outside, "unseen": watch.unseen})
+    if watch is not None and (watch.outside or watch.unwatched):
+        return packed({"outside": watch.outside, "unwatched": watch.unwatched})
     return reply
 
 

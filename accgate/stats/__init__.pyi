@@ -3,7 +3,7 @@ from .betting import betting_path, coin_evidence
 from .bootstrap import weighted_bootstrap
 from .drift import anchor_tails, difference_to_anchor
 from .group_sequential import LOOKS, group_design
-from .gsprt import unseen_n
+from .gsprt import n_without_change
 from .multiplicity import adjust_p_values
 from .names import PAIRED_TESTS, SEQUENTIAL_TESTS, TESTS, Correction, TestName
 from .noise import discordance_of_repeats
@@ -25,9 +25,37 @@ from .statistics import Rows, Unsigned
 from .walk import Floats
 
 __all__ = [
-    "LOOKS", "N_LIMIT", "PAIRED_TESTS", "SEQUENTIAL_TESTS", "TESTS", "Correction", "Floats", "Repeats",
-    "Rows", "SequentialResult", "TestName", "TestResult", "Units", "Unsigned", "adjust_p_values", "anchor_tails",
-    "betting_path", "coin_evidence", "difference_to_anchor", "discordance_of_repeats", "error_of_mean", "group_design",
-    "mcnemar_exact", "one_sample_n", "paired_binary_effect", "paired_sd", "quantile", "quantile_sum", "repeats_exact",
-    "share_of_alpha", "units_of", "unseen_n", "weighted_bootstrap",
+    "LOOKS",
+    "N_LIMIT",
+    "PAIRED_TESTS",
+    "SEQUENTIAL_TESTS",
+    "TESTS",
+    "Correction",
+    "Floats",
+    "Repeats",
+    "Rows",
+    "SequentialResult",
+    "TestName",
+    "TestResult",
+    "Units",
+    "Unsigned",
+    "adjust_p_values",
+    "anchor_tails",
+    "betting_path",
+    "coin_evidence",
+    "difference_to_anchor",
+    "discordance_of_repeats",
+    "error_of_mean",
+    "group_design",
+    "mcnemar_exact",
+    "n_without_change",
+    "one_sample_n",
+    "paired_binary_effect",
+    "paired_sd",
+    "quantile",
+    "quantile_sum",
+    "repeats_exact",
+    "share_of_alpha",
+    "units_of",
+    "weighted_bootstrap",
 ]  # fmt: skip

@@ -46,7 +46,7 @@ def weighted_bootstrap(
     Notes
     -----
     p is the chance that the sum of the totals, each with an exponential weight of its own, is at least 0, where one
-    more gain is added that was not seen (`unseen_gain`). For changes that are all of one size, with a gain of that size
+    more gain is added that was not seen (`assumed_gain`). For changes that are all of one size, with a gain of that size
     added, this is McNemar's exact test; for losses of one size and few gains of another it is Poisson's. With many
     units it is Student's t, less extreme where gains are rare and large. p rises with every difference, so that many
     clear losses stay a regression whatever a few gains do.
@@ -87,22 +87,22 @@ def drop_score(totals: Floats, sizes: Floats, drop: float = 0.0, *, gain: float 
     """Return z of the evidence that samples' mean is below `drop` points.
 
     The totals have shape (..., G), and p is Phi(-z). `sizes`, of shape (G,), are the samples in each unit. The `gain`
-    (points) that is added is by default `unseen_gain`.
+    (points) that is added is by default `assumed_gain`.
 
     >>> d = np.repeat([-100.0, 0.0, 100.0], [12, 80, 4])
     >>> round(normal_cdf(-drop_score(d, np.ones(96))), 3), round(normal_cdf(-drop_score(-d, np.ones(96))), 3)
     (0.027, 0.989)
     """
-    added = (unseen_gain(totals) if gain is None else np.full(totals.shape[:-1], gain)) - drop * float(np.mean(sizes))
+    added = (assumed_gain(totals) if gain is None else np.full(totals.shape[:-1], gain)) - drop * float(np.mean(sizes))
     return weighted_score(np.concatenate([totals - drop * sizes, added[..., None]], axis=-1))
 
 
-def unseen_gain(totals: Floats) -> Floats:
+def assumed_gain(totals: Floats) -> Floats:
     """Return the gain that `drop_score` adds to totals of shape (..., G).
 
     It stands for gains that may come, though none showed them. It is little where changes are symmetric.
 
-    >>> float(unseen_gain(np.array([-2.0, -2.0, 0.0]))), float(unseen_gain(np.array([-1.0, -1.0, 0.0, 19.0])))
+    >>> float(assumed_gain(np.array([-2.0, -2.0, 0.0]))), float(assumed_gain(np.array([-1.0, -1.0, 0.0, 19.0])))
     (1.2, 19.0)
     """
     return gain_of(*change_scales(totals))
@@ -206,7 +206,7 @@ def upper_limit(totals: Floats, sizes: Floats, level: float, *, gain: float | No
     >>> round(limit, 3), round(float(drop_score(d, np.ones(8), limit)), 3)
     (-0.522, 1.645)
     """
-    n, added = float(sizes.sum()), float(unseen_gain(totals)) if gain is None else gain
+    n, added = float(sizes.sum()), float(assumed_gain(totals)) if gain is None else gain
     spread, mean = (robust_error(totals, sizes) or 0.0) + added / n, float(totals.sum()) / n
 
     def excess(limit: float) -> float:

@@ -14,7 +14,7 @@ import numpy as np
 
 from accgate.stats.answers import Repeats
 from accgate.stats.betting import confidence_sequence
-from accgate.stats.gsprt import SHORT, unseen_n
+from accgate.stats.gsprt import SHORT, n_without_change
 from accgate.stats.odds import Limits
 from accgate.stats.optimal import LONGEST, bounds_at
 from accgate.stats.power import GSPRT_MAXIMUM, quantile_sum
@@ -69,7 +69,7 @@ def repeats_schedule(
     bound, spent = bounds_at(passed, room, room, short, alpha=alpha, beta=beta)
     allowed = alpha * np.maximum.accumulate(spent)
     passes = (PRICE - bound) * (variance + 0.5 * size * drop) / drop - 0.5 * drop
-    passes[n < unseen_n(theta, beta=beta)] = math.inf
+    passes[n < n_without_change(theta, beta=beta)] = math.inf
     full = passed >= 1.0
     last = int(np.argmax(full)) if full.any() else len(n) - 1
     return RepeatsSchedule(allowed, passes, last, bool(full.any()) or repeats.is_whole)

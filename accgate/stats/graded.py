@@ -18,9 +18,9 @@ from hashlib import blake2b
 import numpy as np
 
 from accgate.stats import special
-from accgate.stats.bootstrap import ENOUGH, change_scales, drop_score, unseen_gain, upper_limit
+from accgate.stats.bootstrap import ENOUGH, assumed_gain, change_scales, drop_score, upper_limit
 from accgate.stats.brownian import Walks, median_sum, spending_bounds
-from accgate.stats.gsprt import unseen_n
+from accgate.stats.gsprt import n_without_change
 from accgate.stats.losses import lower_limit, visible_drop, weighted_margins
 from accgate.stats.power import paired_binary_effect, quantile, quantile_sum
 from accgate.stats.result import Interval
@@ -30,9 +30,9 @@ from accgate.stats.sequential import (
     SequentialResult,
     Units,
     include,
+    interval_without_change,
     open_result,
     stand_at,
-    unseen_interval,
 )
 from accgate.stats.totals import robust_error, spread_of
 from accgate.stats.walk import Floats, Ints, Stop
@@ -198,7 +198,7 @@ class Course:
         variance = float(evidence.squares[look]) / int(evidence.n[look])
         needed = NEEDED * quantile_sum(self.alpha, self.beta) ** 2 * variance / self.theta**2
         if math.isfinite(self.loss):
-            needed = max(needed, 1.5 * unseen_n(self.theta, beta=self.beta, loss=self.loss))
+            needed = max(needed, 1.5 * n_without_change(self.theta, beta=self.beta, loss=self.loss))
         return max(0, math.floor(math.log2(self.n_max / max(needed, 1.0))))
 
     def sound_bounds(self, evidence: Evidence) -> Floats:
@@ -211,10 +211,10 @@ class Course:
         whole = loss * self.theta * n  # the variance of a drop of theta that is made of whole losses
         error = np.sqrt(np.where(few, np.maximum(evidence.squares, whole), evidence.squares))
         drift = self.theta * n / error
-        least = unseen_n(self.theta, beta=self.beta, loss=loss)
-        unseen = (math.isfinite(self.loss) | (evidence.changed == 0)) & (evidence.unit + 1 < least)
-        unseen |= evidence.unit < self.earliest
-        return np.where(unseen, math.inf, math.log(PASSING / self.beta) / drift + 0.5 * drift)
+        least = n_without_change(self.theta, beta=self.beta, loss=loss)
+        untested = (math.isfinite(self.loss) | (evidence.changed == 0)) & (evidence.unit + 1 < least)
+        untested |= evidence.unit < self.earliest
+        return np.where(untested, math.inf, math.log(PASSING / self.beta) / drift + 0.5 * drift)
 
 
 def spent_by(fractions: Floats, halvings: int, alpha: float) -> Floats:
@@ -397,7 +397,7 @@ def _estimate(units: Units, course: Course, evidence: Evidence, bounds: Floats) 
         return 0.0
     start = int(np.argmax(evidence.squares > 0.0))
     squares, n, ends = evidence.squares[start:], evidence.n[start:].astype(np.float64), evidence.unit[start:]
-    gain, other = (np.array([unseen_gain(side * units.totals[: last + 1]) for last in ends]) for side in (1.0, -1.0))
+    gain, other = (np.array([assumed_gain(side * units.totals[: last + 1]) for last in ends]) for side in (1.0, -1.0))
     lows = -bounds[start:] * np.sqrt(squares + gain * gain) - gain
     highs = course.sound_bounds(evidence)[start:] * np.sqrt(squares + other * other) + other - course.theta * n
     highs = np.maximum(highs, quantile(course.alpha) * np.sqrt(squares + gain * gain) - gain)  # a drop in sight goes on
@@ -411,7 +411,7 @@ def _limits(totals: Floats, sizes: Floats, level: float, course: Course) -> Inte
     rule out of whole losses.
     """
     if not totals.any():
-        return unseen_interval(len(totals), course.alpha, course.whole_loss)
+        return interval_without_change(len(totals), course.alpha, course.whole_loss)
     high, difference = upper_limit(totals, sizes, level), float(totals.sum() / sizes.sum())
     is_bounded = math.isfinite(course.loss)
     low = lower_limit(totals, sizes, level, loss=course.loss) if is_bounded else -upper_limit(-totals, sizes, level)
@@ -513,7 +513,7 @@ def graded_next(units: Units, *, theta: float, alpha: float, beta: float) -> Nea
     passes = math.nan if math.isinf(z) else _passing(units, last, z, course)[1]
     total, drop = float(units.totals.sum()), theta * seen
     share = 1.0 if total >= passes else min(max((drop + total) / (drop + passes), 0.0), 1.0) if z < math.inf else 0.0
-    unseen = 1.0
+    untested = 1.0
     if math.isfinite(units.loss) or not units.totals.any():
-        unseen = (last + 1) / unseen_n(theta, beta=beta, loss=course.whole_loss)
-    return Near(allowed, passes, min(share, unseen) if z < math.inf else min(unseen, 1.0), n)
+        untested = (last + 1) / n_without_change(theta, beta=beta, loss=course.whole_loss)
+    return Near(allowed, passes, min(share, untested) if z < math.inf else min(untested, 1.0), n)

@@ -72,13 +72,13 @@ def trinomial_llr(lost: Floats, gained: Floats, n: Floats, *, theta: float) -> F
     return most - null
 
 
-def unseen_n(theta: float, *, beta: float, loss: float = 100.0) -> int:
+def n_without_change(theta: float, *, beta: float, loss: float = 100.0) -> int:
     """Return how many unchanged samples rule out a drop of theta points.
 
     A drop of theta changes at least a share theta / `loss` of the samples, the most points that one can lose; the
     chance to see none of them is kept under three quarters of beta, which leaves the rest to runs that saw changes.
 
-    >>> unseen_n(2.0, beta=0.2), unseen_n(4.0, beta=0.2)
+    >>> n_without_change(2.0, beta=0.2), n_without_change(4.0, beta=0.2)
     (94, 47)
     """
     if theta >= loss:
@@ -114,15 +114,15 @@ def schedule(units: Units, *, theta: float, alpha: float, beta: float, discordan
     """
     n, drop = units.samples.astype(float), theta / 100.0
     root = np.sqrt(np.cumsum(units.totals != 0.0) + 0.375)  # of a count, whose standard deviation is then a half
-    told = min(max(TYPICAL if discordance is None else discordance, drop), 1.0)
-    rate = np.clip(np.maximum(np.minimum(told, (root + 0.5) ** 2 / n), root**2 / n), drop, 1.0)
-    per, as_told = _needed(rate, drop, alpha, beta), _needed(np.array([told]), drop, alpha, beta)
+    expected = min(max(TYPICAL if discordance is None else discordance, drop), 1.0)
+    rate = np.clip(np.maximum(np.minimum(expected, (root + 0.5) ** 2 / n), root**2 / n), drop, 1.0)
+    per, at_expected = _needed(rate, drop, alpha, beta), _needed(np.array([expected]), drop, alpha, beta)
     room = np.minimum(units.n_max / per, LONGEST)
     passed = np.minimum(np.maximum.accumulate(n / per / room), 1.0)
-    whole = np.maximum(room, np.minimum(units.n_max / as_told, LONGEST))
+    whole = np.maximum(room, np.minimum(units.n_max / at_expected, LONGEST))
     short = np.clip((SHORT[1] - room) / (SHORT[1] - SHORT[0]), 0.0, 1.0)
     bound, spent = bounds_at(passed, whole, room, short, alpha=alpha, beta=beta)
-    bound -= SKEWED * drop / rate + CONTRADICTED * np.clip(2.0 * (told / rate - 1.0), 0.0, 1.0)
+    bound -= SKEWED * drop / rate + CONTRADICTED * np.clip(2.0 * (expected / rate - 1.0), 0.0, 1.0)
     full = n / per >= LONGEST
     last = int(np.argmax(full)) if full.any() else len(n) - 1
     allowed = alpha * np.maximum.accumulate(spent)
@@ -226,7 +226,7 @@ def soonest_pass(units: Units, *, theta: float, alpha: float, beta: float, disco
     seen, changed, lost = len(units.totals), len(units.events), int(np.count_nonzero(units.totals < 0.0))
     end = seen
     while True:  # twice as far each time: most of a large run lies beyond
-        end = min(2 * end + unseen_n(theta, beta=beta), units.n_max)
+        end = min(2 * end + n_without_change(theta, beta=beta), units.n_max)
         totals, sizes = np.pad(units.totals, (0, end - seen)), np.pad(units.sizes, (0, end - seen), constant_values=1)
         longer = replace(units, totals=totals, sizes=sizes)
         plan = schedule(longer, theta=theta, alpha=alpha, beta=beta, discordance=discordance)
@@ -302,7 +302,7 @@ class Passing:
         """
         n = np.maximum(self.plan.n[unit], event)
         ratio = trinomial_llr(lost.astype(float), (event - lost).astype(float), n, theta=self.theta)
-        is_unseen = unit + 1 >= unseen_n(self.theta, beta=self.beta)
+        is_unseen = unit + 1 >= n_without_change(self.theta, beta=self.beta)
         passes = np.where(event == 0, is_unseen, ratio <= self.plan.bound[unit])
         return passes & (unit >= self.units.earliest)
 
@@ -333,7 +333,7 @@ class Passing:
         totals = self.units.totals[: unit + 1]
         changed = int(np.count_nonzero(totals))
         if not changed:  # a drop of theta would have changed some
-            return min(1.0, (unit + 1) / unseen_n(self.theta, beta=self.beta))
+            return min(1.0, (unit + 1) / n_without_change(self.theta, beta=self.beta))
         lost, n = float(np.count_nonzero(totals < 0.0)), np.maximum(self.plan.n[[unit]], changed)
         ratio = float(trinomial_llr(np.array([lost]), np.array([changed - lost]), n, theta=self.theta)[0])
         used, drop = float(n[0]), self.theta / 100.0

@@ -261,7 +261,7 @@ def with_unseen(
     seen = visible_drop(spread, margins, beta=beta)
     result = replace(result, theta=None if seen is None else max(result.theta, seen))
     if units is None:
-        unseen = unseen_drop(spread.samples, alpha, spread.loss)
+        unseen = drop_without_change(spread.samples, alpha, spread.loss)
         low, high = result.difference - unseen, result.difference + unseen
     else:
         level = -quantile(alpha)
@@ -274,12 +274,12 @@ def with_unseen(
     return replace(result, interval=Interval(high, (low, high)))
 
 
-def unseen_drop(n: int, chance: float, loss: float = 100.0) -> float:
+def drop_without_change(n: int, chance: float, loss: float = 100.0) -> float:
     """Return the drop (points) of which n samples show no loss with this chance.
 
     It is made of losses of `loss` points.
 
-    >>> round(unseen_drop(80, 0.2), 2)
+    >>> round(drop_without_change(80, 0.2), 2)
     1.99
     """
     return -loss * math.expm1(math.log(chance) / n)

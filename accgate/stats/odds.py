@@ -15,7 +15,7 @@ from accgate.stats.answers import Kind, Repeats
 from accgate.stats.noise import wilson
 from accgate.stats.result import Interval
 from accgate.stats.search import halve
-from accgate.stats.sequential import unseen_interval
+from accgate.stats.sequential import interval_without_change
 from accgate.stats.walk import Floats, Ints, Outcome
 
 BELOW = math.nextafter(0.0, -1.0)
@@ -40,7 +40,7 @@ class Limits:
         The upper one is below 0 exactly where H0 is rejected.
         """
         if not self.outcome.event:
-            return unseen_interval(self.units, alpha)
+            return interval_without_change(self.units, alpha)
         high, low = self._limit(alpha, 1.0), self._limit(1.0 - alpha, -1.0)
         high = min(high, BELOW) if rejected else max(high, 0.0)
         return Interval(high, (min(low, high), high))
@@ -52,7 +52,7 @@ class Limits:
         taken at their worst.
         """
         if not self.outcome.event:
-            return unseen_interval(self.units, alpha).one_sided
+            return interval_without_change(self.units, alpha).one_sided
         total, _ = self._differences(self._tilt(alpha))
         least, most = wilson(self.outcome.event, self.units, alpha)
         scale = (least if total < 0.0 else most) * self.units / self.outcome.event

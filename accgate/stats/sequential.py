@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from accgate.stats.clusters import block_of
-from accgate.stats.losses import Spread, flip_margins, spread_of_units, unseen_drop, visible_drop
+from accgate.stats.losses import Spread, drop_without_change, flip_margins, spread_of_units, visible_drop
 from accgate.stats.mcnemar import mcnemar_theta
 from accgate.stats.noise import wilson
 from accgate.stats.power import paired_binary_effect, quantile_sum
@@ -286,12 +286,12 @@ def median_difference(outcome: Outcome, n: int, *, tilt: float = 0.0) -> float:
     return 0.0 - 50.0 * outcome.event / n * (least + most)
 
 
-def unseen_interval(units: int, alpha: float, loss: float = 100.0) -> Interval:
+def interval_without_change(units: int, alpha: float, loss: float = 100.0) -> Interval:
     """Return the limits that so many unchanged units leave.
 
     They rule out whole losses, or gains, of `loss` points.
     """
-    unseen = unseen_drop(units, alpha, loss)
+    unseen = drop_without_change(units, alpha, loss)
     return Interval(unseen, (-unseen, unseen))
 
 
@@ -301,7 +301,7 @@ def _interval(outcome: Outcome, n: int, alpha: float) -> Interval:
     What they allow is multiplied by the share of samples that changed.
     """
     if not outcome.event:
-        return unseen_interval(n, alpha)
+        return interval_without_change(n, alpha)
     least, most = (100.0 * share for share in wilson(outcome.event, n, alpha))
 
     def limit(level: float, side: float) -> float:

@@ -13,14 +13,14 @@ from accgate.text import asked_figure, count_of, drop_figure, drop_word, p_relat
 
 Kind = Literal[
     # of a test, and what it could show
-    "test", "undefined", "too-few-evaluated", "no-outcome", "no-outcome-overall", "no-room", "unseen", "too-coarse",
+    "test", "undefined", "too-few-evaluated", "no-outcome", "no-outcome-overall", "no-room", "low-power", "too-coarse",
     "rules-out", "certified", "not-certified", "few-clusters", "no-looks", "unrelated", "from-marks",
     # of samples that failed, and of replies
     "failed-unbounded", "failed-alike", "failed-apart", "failed-overall", "unread", "unread-reference", "same-answers",
     # of overall checks and costs
     "pooled", "turned", "left-out", "undecided-checks", "not-binary", "cost",
     # of groups and of a decline that can fail a check
-    "group-fell", "groups-open", "groups-unseen", "declined",
+    "group-fell", "groups-open", "groups-too-small", "declined",
     # of the plan and its reference
     "no-reference", "unrecorded-baseline", "larger-reference", "more-samples", "near-chance",
     "rows-without-reference", "dataset-size",
@@ -36,7 +36,7 @@ Figure = float | int | str | None
 
 # No other number of samples, and no other theta, decides such a check.
 OBSTACLES: frozenset[Kind] = frozenset(
-    ("no-outcome", "no-outcome-overall", "no-room", "unseen", "not-certified", "unread-reference")
+    ("no-outcome", "no-outcome-overall", "no-room", "low-power", "not-certified", "unread-reference")
 )
 RESOLUTION: frozenset[Kind] = frozenset(("too-coarse", "rules-out"))  # the theta that was seen and the one asked for
 
@@ -147,7 +147,7 @@ WORDS: Mapping[Kind, str | Callable[[Mapping[str, Any]], str]] = {
     "no-outcome-overall": "no outcome of {n:,} samples could fail at alpha {alpha:.3g}: evaluate more",
     "no-room": "the reference is {room:.2f} points from {end}: a {drop} of {size} cannot show; take a task that "
     "the model can do, or record a reference again",
-    "unseen": "no {drop} can be seen on {samples} with probability {power:g}: evaluate more samples",
+    "low-power": "no {drop} can be seen on {samples} with probability {power:g}: evaluate more samples",
     "too-coarse": lambda of: f"{_ability(of)}: evaluate more samples or set a larger theta",
     "rules-out": _rules_out,
     "certified": f"certified: at most {_PROOF}",
@@ -183,7 +183,7 @@ WORDS: Mapping[Kind, str | Callable[[Mapping[str, Any]], str]] = {
     "replies-not-shown": "earlier replies are not shown: {error}",
     "group-fell": _group_fell,
     "groups-open": "failed samples leave open whether a group fell: {names}; evaluate them again with --resume",
-    "groups-unseen": "none of {count} groups has enough right answers to fail: evaluate more samples, or set "
+    "groups-too-small": "none of {count} groups has enough right answers to fail: evaluate more samples, or set "
     '`groups = "report"`',
     "declined": _declined,
     "replies-differ": "{changed:,} of {replies:,} replies differ from those of {other}, in {tokens:,} tokens; the "

@@ -18,7 +18,7 @@ from accgate.planning.checks import plan_checks
 from accgate.planning.cost import Speed
 from accgate.records.file import Record
 from accgate.records.scores import Scores
-from accgate.stats.gsprt import unseen_n
+from accgate.stats.gsprt import n_without_change
 from accgate.stats.names import TestName
 from tests.stats.sequences import drawn
 from tests.support.cases import each
@@ -51,7 +51,7 @@ def test_where_lower_is_better_the_limits_are_turned_round() -> None:
 
 
 def test_without_changes_the_way_to_a_pass_is_the_samples_that_rule_theta_out() -> None:
-    needed = unseen_n(4.0, beta=0.2)
+    needed = n_without_change(4.0, beta=0.2)
     half, all_but_one, whole = (
         limits_after(evidence_after(np.zeros(n)), ALPHA) for n in (needed // 2, needed - 1, needed)
     )

@@ -10,7 +10,7 @@ import pytest
 
 from accgate.decision.comparison import compare
 from accgate.errors import BadInput
-from accgate.inputs.rows import TOLD
+from accgate.inputs.rows import COMPARED
 from accgate.inputs.samples import AS_FOUND
 from accgate.planning.noise import noise_of
 from accgate.records.pairing import PARTS, chance_correlation, refuse_other_samples
@@ -132,7 +132,7 @@ def test_digests_beside_records_and_references_must_agree(tmp_path: Path, part: 
         BadInput, match=f"the sides differ in {PARTS[part]}, as .* add --may-differ {part} to `accgate compare`$"
     ):
         check(files[0], files[1])
-    assert part in TOLD
+    assert part in COMPARED
     assert check(files[0], files[1], part)
 
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy.special import ndtr
 from scipy.stats import binom, poisson, ttest_1samp
 
-from accgate.stats.bootstrap import drop_score, unseen_gain, upper_limit, weighted_bootstrap, weighted_score
+from accgate.stats.bootstrap import assumed_gain, drop_score, upper_limit, weighted_bootstrap, weighted_score
 from accgate.stats.clusters import cluster_robust_error
 from tests.stats.sequences import RATES, assert_says_one_thing, rejects, slack
 from tests.support.cases import each
@@ -58,7 +58,7 @@ def test_a_larger_term_never_lowers_the_chance(terms: list[float], more: float, 
 def test_the_unit_of_the_scores_changes_nothing(scale: float, seed: int) -> None:
     d = np.random.default_rng(seed).normal(-0.3, 1.0, 30)
     assert float(drop_score(d * scale, np.ones(30))) == pytest.approx(float(drop_score(d, np.ones(30))), rel=1e-6)
-    assert float(unseen_gain(d * scale)) == pytest.approx(float(unseen_gain(d)) * scale)
+    assert float(assumed_gain(d * scale)) == pytest.approx(float(assumed_gain(d)) * scale)
 
 
 @pytest.mark.parametrize("n", [400, 5_000])

@@ -19,7 +19,7 @@ from accgate.stats.graded import (
     spent_by,
     stagewise_p,
 )
-from accgate.stats.gsprt import unseen_n
+from accgate.stats.gsprt import n_without_change
 from accgate.stats.sequential import units_of
 from tests.stats.sequences import RATES, assert_agrees, assert_same, slack
 from tests.support.cases import each
@@ -128,7 +128,7 @@ def test_no_bounded_score_passes_before_a_drop_of_whole_losses_would_have_shown_
         graded_test(units_of(d, binary=False, loss=loss), theta=2.0, **RATES) for loss in (100.0, math.inf)
     )
     assert bounded.stop == free.stop == "futility"
-    assert free.n < unseen_n(2.0, beta=0.2) <= bounded.n <= 1.08 * unseen_n(2.0, beta=0.2) + 1
+    assert free.n < n_without_change(2.0, beta=0.2) <= bounded.n <= 1.08 * n_without_change(2.0, beta=0.2) + 1
     assert graded_test(units_of(np.zeros(500), binary=False, loss=math.inf), theta=2.0, **RATES).n >= 89
 
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize_scalar
 from scipy.special import xlogy
 
-from accgate.stats.gsprt import gsprt_test, schedule, soonest_pass, trinomial_llr, unseen_n
+from accgate.stats.gsprt import gsprt_test, n_without_change, schedule, soonest_pass, trinomial_llr
 from accgate.stats.mcnemar import mcnemar_power
 from accgate.stats.sequential import units_of
 from tests.stats.sequences import RATES, assert_agrees, drawn, sequences
@@ -32,7 +32,7 @@ def test_no_change_passes_after_the_same_number_of_samples(n: int, theta: float,
 
 @given(theta=st.floats(0.1, 150.0), beta=st.floats(0.01, 0.5))
 def test_so_many_samples_without_a_change_are_rarer_than_beta_after_a_drop(theta: float, beta: float) -> None:
-    n, same = unseen_n(theta, beta=beta), max(0.0, 1.0 - theta / 100.0)
+    n, same = n_without_change(theta, beta=beta), max(0.0, 1.0 - theta / 100.0)
     assert same**n <= 0.75 * beta * (1 + 1e-9)
     assert n == 1 or same ** (n - 1) > 0.75 * beta * (1 - 1e-9)
 

@@ -17,12 +17,12 @@ from accgate.stats.graded import graded_test
 from accgate.stats.losses import (
     Margins,
     Spread,
+    drop_without_change,
     flip_margins,
     lower_limit,
     normal_spread,
     spread_of_units,
     t_margins,
-    unseen_drop,
     visible_drop,
     weighted_margins,
     with_unseen,
@@ -179,7 +179,7 @@ def test_the_lower_limit_of_whole_losses_is_clopper_and_pearson_s(lost: int, n: 
 
 
 def test_what_no_loss_in_n_rules_out_is_seen_with_that_chance() -> None:
-    assert (1.0 - unseen_drop(80, 0.2, 50.0) / 50.0) ** 80 == pytest.approx(0.2)
+    assert (1.0 - drop_without_change(80, 0.2, 50.0) / 50.0) ** 80 == pytest.approx(0.2)
 
 
 @each(("n", "ties"), [(60, 0.5), (200, 0.95)])

@@ -37,7 +37,7 @@ WORDS: dict[Kind, tuple[dict[str, Any], list[str]]] = {
         ["group law fell, 52.0 to 20.8", "57 samples, and 1 more"],
     ),
     "groups-open": ({"names": "law, art"}, ["whether a group fell: law, art;", "--resume"]),
-    "groups-unseen": ({"count": 57}, ["none of 57 groups", 'set `groups = "report"`']),
+    "groups-too-small": ({"count": 57}, ["none of 57 groups", 'set `groups = "report"`']),
     "declined": (
         {"since": "2026-03-01", "runs": 9, "difference": -2.1, "bound": -0.8, "losses": "4e1c0aa (-1.20)"},
         ["anchor of 2026-03-01", "9 runs: -2.10 points", "at least -0.80", "by 4e1c0aa (-1.20)", "accgate record --"],
@@ -53,7 +53,7 @@ WORDS: dict[Kind, tuple[dict[str, Any], list[str]]] = {
         {"room": 2.0, "end": "chance level (25)", "drop": "drop", "size": 4.0},
         ["2.00 points from chance level (25)", "a drop of 4.0 cannot"],
     ),
-    "unseen": ({"drop": "drop", "n": 1200, "power": 0.8}, ["no drop", "1,200 samples with probability 0.8"]),
+    "low-power": ({"drop": "drop", "n": 1200, "power": 0.8}, ["no drop", "1,200 samples with probability 0.8"]),
     "too-coarse": (ABILITY, ["60 samples detect", "drop of 10.2 points", "probability 0.8", "asked for 8.0", "theta"]),
     "rules-out": (
         ABILITY | {"n": 1, "theta": None, "drop": "rise", "limit": 1.5},
@@ -175,7 +175,7 @@ def test_a_certified_pass_has_no_reason_that_is_no_longer_true() -> None:
 
 
 def test_what_an_undecided_check_lacks_is_its_last_obstacle() -> None:
-    note, room, proof = Reason.of("note", text="a note"), Reason.of("unseen", drop="drop", n=3, power=0.8), PROOF
+    note, room, proof = Reason.of("note", text="a note"), Reason.of("low-power", drop="drop", n=3, power=0.8), PROOF
     verdict = verdict_of("inconclusive", causes=(room, Reason("not-certified", proof), note), certify=True)
     assert verdict.obstacle == verdict.reasons[1]
     assert lack_sentence(verdict).startswith("Not certified: a drop of 4.22 points is possible")
