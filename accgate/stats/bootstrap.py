@@ -46,7 +46,7 @@ def weighted_bootstrap(
     Notes
     -----
     p is the chance that the sum of the totals, each with an exponential weight of its own, is at least 0, where one
-    more gain is added that was not seen (`assumed_gain`). For changes that are all of one size, with a gain of that size
+    more gain is added (`assumed_gain`). For changes that are all of one size, with a gain of that size
     added, this is McNemar's exact test; for losses of one size and few gains of another it is Poisson's. With many
     units it is Student's t, less extreme where gains are rare and large. p rises with every difference, so that many
     clear losses stay a regression whatever a few gains do.
