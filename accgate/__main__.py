@@ -2,13 +2,13 @@
 
 import sys
 
-YOUNG = 200_000  # new objects before those are looked for that nothing uses: modules and records live to the end
+YOUNG = 200_000  # new objects before the garbage collector runs: modules and records live to the end
 
 
 def main() -> int:
     """Run the command line.
 
-    Until it is loaded Ctrl-C ends the process without a word, as nothing is lost.
+    While it loads, Ctrl-C ends the process without a message, since nothing can be lost yet.
     """
     import gc
     import signal
@@ -20,8 +20,8 @@ def main() -> int:
     try:
         return main.main()
     finally:
-        if "triton" not in sys.modules:  # whose nanobind would call all that is not freed a leak
-            gc.freeze()  # the interpreter ends: it need not look through all that was loaded
+        if "triton" not in sys.modules:  # its nanobind would report all that is not freed as a leak
+            gc.freeze()  # the interpreter ends, and need not look through all that was loaded
 
 
 if __name__ == "__main__":

@@ -1,7 +1,4 @@
-"""What can stop accgate, one class per exit code.
-
-Here is what each verdict exits with, too.
-"""
+"""The errors that stop accgate, and the exit codes of errors and verdicts."""
 
 from __future__ import annotations
 
@@ -17,7 +14,7 @@ from typing import Literal
 VerdictName = Literal["pass", "inconclusive", "no-reference", "regression", "error"]
 Tier = Literal["required", "advisory"]  # whether a check can fail the run
 CostName = Literal["tokens", "seconds", "acceptance"]
-# What a sample costs beside accuracy, and the rule that limits each.
+# What a sample costs, and the rule that limits each cost.
 LIMITS: Mapping[CostName, str] = {
     "tokens": "max_more_tokens", "seconds": "max_slower", "acceptance": "max_less_accepted",
 }  # fmt: skip
@@ -34,7 +31,7 @@ SEVERITY: tuple[VerdictName, ...] = ("pass", "inconclusive", "no-reference", "re
 
 
 class AccgateError(Exception):
-    """An end without a verdict.
+    """An error that ends a command without a verdict.
 
     The message says what is wrong, where, and how to fix it.
     """
@@ -55,8 +52,8 @@ class BadInput(AccgateError):
 class KeyFaults(BadInput):
     """Values of a table that cannot be used.
 
-    Each fault is a key, relative to that table, and what is wrong with it. Who read the table from a file adds file and
-    line; unlocated it reads `key: what is wrong`.
+    Each fault is a key, relative to that table, and what is wrong with it. The code that read the table from a file
+    adds file and line; without these a message is `key: what is wrong`.
 
     >>> str(KeyFaults((("options", "dtype"), "is 4; write text")))
     'options.dtype: is 4; write text'
@@ -71,7 +68,7 @@ class KeyFaults(BadInput):
 
 
 def refuse_faults(faults: Iterable[tuple[Key, str]]) -> None:
-    """Raise KeyFaults with all of these faults, where there are any."""
+    """Raise KeyFaults with all of these faults, if there are any."""
     if listed := tuple(faults):
         raise KeyFaults(*listed)
 
@@ -83,9 +80,9 @@ class CannotEvaluate(AccgateError):
 
 
 class KeyNotReady(CannotEvaluate):
-    """Something that a table names and that is not on this machine.
+    """Something named in a table that this machine lacks, such as weights.
 
-    Such are an engine or weights. The key is relative to that table. Who read the table from a file adds file and line.
+    The key is relative to that table. The code that read the table from a file adds file and line.
     """
 
     def __init__(self, key: Key, fault: str) -> None:
@@ -108,12 +105,12 @@ def writing(
     Raises
     ------
     CannotEvaluate
-        For an OSError; another `kind` where a command says so of a folder that it is given, unless the disk is full.
+        For an OSError, or another `kind` for a name that the user gave, unless the disk is full.
     """
     try:
         yield
     except OSError as error:
-        if error.errno in DISK_FULL and kind is BadInput:  # whose name is right
+        if error.errno in DISK_FULL and kind is BadInput:  # the name that the user gave is right
             kind, fix = CannotEvaluate, "free some space, then run it again"
         raise kind(f"{path}: cannot be written: {error.strerror}; {fix}") from error
 
@@ -122,7 +119,7 @@ def writing(
 def reading(path: Path, fix: str) -> Iterator[None]:
     """Name the file or folder that cannot be read.
 
-    The message has the system's cause and what to do.
+    The message gives the system's reason and the fix.
 
     Raises
     ------
@@ -156,7 +153,7 @@ def needing(what: str, extra: str, *, kind: type[AccgateError] = CannotEvaluate)
 def worst(verdicts: Iterable[VerdictName]) -> VerdictName:
     """Return the worst of the verdicts.
 
-    Without any it is `error`, for nothing checked is not a pass.
+    No verdicts at all are `error`, because a run that checked nothing has not passed.
 
     >>> worst(["pass", "regression", "inconclusive"])
     'regression'
@@ -187,7 +184,7 @@ Key = tuple["str | int", ...]  # of a value in a table, through tables and array
 def key_text(key: Key) -> str:
     """Write a key as TOML does.
 
-    It reads `tasks.gsm8k.sigma`, and is quoted where it must be.
+    Parts that are no bare keys are quoted on one line, so that none can start a new line or write to the terminal.
 
     >>> key_text(("models", "a b", "sampling", "stop", 0))
     'models."a b".sampling.stop[0]'
@@ -197,13 +194,6 @@ def key_text(key: Key) -> str:
         if isinstance(part, int):
             text += f"[{part}]"
         else:
-            text += ("." if text else "") + (part if re.fullmatch(r"[A-Za-z0-9_-]+", part) else _quote(part))
+            bare = re.fullmatch(r"[A-Za-z0-9_-]+", part)
+            text += ("." if text else "") + (part if bare else json.dumps(part, ensure_ascii=not part.isprintable()))
     return text or "(file)"
-
-
-def _quote(part: str) -> str:
-    """Quote a key on one line.
-
-    So no key can start a new line of a message or write to the terminal.
-    """
-    return json.dumps(part, ensure_ascii=not part.isprintable())

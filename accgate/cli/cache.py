@@ -1,7 +1,4 @@
-"""The command `cache`, which shows or prunes a cache folder.
-
-Here are the options of runs that use one, too.
-"""
+"""The command `cache`, and the options of runs that use a cache."""
 
 from __future__ import annotations
 
@@ -39,9 +36,9 @@ def cache_options(command: argparse.ArgumentParser) -> None:
 
 def caching_options(command: argparse.ArgumentParser) -> None:
     """Add the options of a run that choose its cache."""
-    either = command.add_mutually_exclusive_group()
-    either.add_argument("--cache", metavar="DIR", help=f"reuse replies of earlier runs of the same model (${FOLDER})")
-    either.add_argument("--no-cache", action="store_true", help=f"use no cache, even if {FOLDER} is set")
+    choice = command.add_mutually_exclusive_group()
+    choice.add_argument("--cache", metavar="DIR", help=f"reuse replies of earlier runs of the same model (${FOLDER})")
+    choice.add_argument("--no-cache", action="store_true", help=f"use no cache, even if {FOLDER} is set")
 
 
 def cache(arguments: argparse.Namespace) -> int:
@@ -79,10 +76,7 @@ def _print_caches(caches: Sequence[CacheEntry]) -> None:
 
 
 def cache_of(arguments: argparse.Namespace) -> Cache | None:
-    """Return the cache that a run is to use.
-
-    None where it is off.
-    """
+    """Return the cache that a run uses, or None."""
     folder = None if arguments.no_cache else _folder_of(arguments)
     if folder is None:
         return None

@@ -1,7 +1,4 @@
-"""What several commands share.
-
-It is their config, and where they print and write.
-"""
+"""Options, configs and output that several commands share."""
 
 from __future__ import annotations
 
@@ -57,7 +54,7 @@ def scale_option(command: argparse.ArgumentParser) -> None:
 
 
 def scores_options(command: argparse.ArgumentParser) -> None:
-    """Add what says how files of scores are read, and --json."""
+    """Add the options that say how files of scores are read, and --json."""
     scale_option(command)
     what = "lowest and highest score in points (0 100); inf where there is none"
     command.add_argument("--bounds", type=float, nargs=2, metavar=("LOW", "HIGH"), help=what)
@@ -66,7 +63,7 @@ def scores_options(command: argparse.ArgumentParser) -> None:
 
 
 def layout_options(command: argparse.ArgumentParser) -> None:
-    """Add what says where a file has its samples."""
+    """Add the options that say where a file has its samples."""
     group = command.add_argument_group("where the files have their samples, if that cannot be told")
     group.add_argument("--rows", metavar="JSONPATH", help="the samples, such as $.results, or $[?@.model == 'm']")
     for option, what in (("--id", "id of a sample"), ("--score", "score"), ("--repeat", "number of its repeat")):
@@ -74,10 +71,7 @@ def layout_options(command: argparse.ArgumentParser) -> None:
 
 
 def layout_of(arguments: argparse.Namespace) -> Layout:
-    """Return where the files have their samples.
-
-    It goes as far as the command line says it.
-    """
+    """Return where the files have their samples, as the command line says."""
     from accgate.inputs.samples import Layout
 
     return Layout(arguments.rows, arguments.id, arguments.score, arguments.repeat)
@@ -116,7 +110,7 @@ def names_of(*texts: str) -> tuple[str, ...]:
 
 
 def console(*, stderr: bool = False) -> Console:
-    """Return where text for people goes."""
+    """Return the console that prints text for people."""
     from accgate.report.terminal import PlainConsole
 
     # Where nothing says how wide it is, 120 columns hold the table: a log is not a narrow terminal.
@@ -145,7 +139,7 @@ def print_outcome(
 def print_json(value: Any) -> None:
     """Print data as JSON that GitHub's runner finds no command in.
 
-    What it would read as one is escaped, so that the data stay what they are.
+    Characters that would begin a command are escaped, so that readers of the JSON get the same data.
     """
     from accgate.result import to_json
 
@@ -178,7 +172,7 @@ def write(name: str | Path, text: str) -> None:
 def write_html(name: str | Path, result: Result, folder: Path) -> None:
     """Write the report as an HTML page.
 
-    The file beside it is written where one page has no room for all replies.
+    Replies that have no room in the page go into a file beside it.
     """
     from accgate.report.html.page import html_report
     from accgate.report.html.viewer import Beside

@@ -104,7 +104,7 @@ def _import_logs(
 ) -> int:
     """Write logs as run records and references, and print what became of each.
 
-    Return the exit code. `own` is what only the logs of this tool have to choose.
+    Return the exit code. `own` has the choices that only this tool's logs need.
     """
     from accgate.interop.task_log import Choice, import_each
     from accgate.records.replacement import refuse_unwritable
@@ -330,7 +330,7 @@ def _export_wandb(arguments: argparse.Namespace) -> int:
 
 
 def _run_of(arguments: argparse.Namespace) -> RunFolder:
-    """Read the run to export, once its output can be written."""
+    """Read the run to export, after checking that its output can be written."""
     from accgate.interop.run_folder import read_run
     from accgate.records.replacement import refuse_unwritable
 
@@ -346,7 +346,7 @@ def _print_written(paths: Sequence[Path]) -> int:
 def _pairs(texts: Sequence[str], form: str) -> Mapping[str, str]:
     """Split NAME=VALUE pairs, by name.
 
-    The name of a model or task may hold what a value may not, so the last = counts.
+    The last = separates, because the name of a model or task may hold one.
     """
     pairs = [[part.strip() for part in text.rpartition("=")] for text in texts]
     if wrong := [text for text, (name, _, value) in zip(texts, pairs, strict=True) if not name or not value]:

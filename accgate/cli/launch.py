@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from accgate.config.config import Config
     from accgate.launch.job import Job
 
-FOLDER = PurePosixPath("/work")  # in pods
+FOLDER = PurePosixPath("/work")  # of pods
 KUBECTL = ("kubectl", "create", "--filename", "-")
 ONLY = {  # options that only some clusters have
     "shards": ("slurm", "k8s"),
@@ -82,7 +82,7 @@ def launch(arguments: argparse.Namespace) -> int:
 def _job_of(arguments: argparse.Namespace, config: Config, now: datetime) -> Job:
     """Build the job that the arguments describe.
 
-    Where nothing numbers jobs, its name and folder end with the time.
+    Slurm numbers its jobs; elsewhere the job's name and folder end with the time.
     """
     from accgate.launch.job import Job, seconds_of
     from accgate.launch.models import gpus_of_replicas, gpus_of_shard

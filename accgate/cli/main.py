@@ -1,7 +1,4 @@
-"""The entry point.
-
-It has the table of commands, and what an error prints and exits with.
-"""
+"""The entry point, with the table of commands and the handling of errors."""
 
 import argparse
 import errno
@@ -23,7 +20,7 @@ from accgate.errors import BAD_INPUT, CANNOT_EVALUATE, DISK_FULL, INTERRUPTED, A
 from accgate.signals import ending_on_signals
 from accgate.text import message_line
 
-UNUSABLE_NAME = (errno.ENAMETOOLONG, errno.ELOOP)  # of a file: no system takes it, whatever it is for
+UNUSABLE_NAME = (errno.ENAMETOOLONG, errno.ELOOP)  # of a file: no system takes such a name
 
 
 @messages_may_be_lost()
@@ -105,7 +102,7 @@ def build_parser() -> Parser:
 def _of(room: str, name: str) -> tuple[Any, Any]:
     """Return what adds a command's options and what runs it.
 
-    The latter is None where it only has commands of its own.
+    The second is None for a command that only has subcommands.
     """
     module = import_module(f"accgate.cli.{room}")
     return getattr(module, f"{name}_options"), getattr(module, name, None)

@@ -21,7 +21,7 @@ REQUIRED = "the following arguments are required: "  # argparse's words
 class Command(NamedTuple):  # a dataclass would load `inspect`, at every start
     """A command of the command line.
 
-    One that only has commands of its own has no `run`. One with `loads_datasets` works in an empty folder.
+    A command that only has subcommands has no `run`. One with `loads_datasets` works in an empty folder.
     """
 
     name: str
@@ -42,7 +42,7 @@ class Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         """End with exit code 2 and one line.
 
-        Where no command is given, the commands are shown.
+        Without a command, print the help instead.
         """
         message = re.sub(r"^argument ", "", message)
         if message.startswith(REQUIRED):
@@ -71,16 +71,16 @@ class Parser(argparse.ArgumentParser):
         return arguments
 
     def _print_message(self, message: str, file: Any = None) -> None:
-        """Print as argparse does.
+        """Print a message, and let a failed write be seen.
 
-        It takes no notice where a text cannot be written.
+        argparse itself ignores one.
         """
         (file or sys.stderr).write(message)
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:
         """Check as argparse does, and name the nearest choice.
 
-        argparse would print a page of them.
+        argparse would list all of them.
         """
         if action.choices is None or value in action.choices:
             return
@@ -102,7 +102,7 @@ class Grouped(argparse.HelpFormatter):
 def add_commands(parser: argparse.ArgumentParser, commands: Iterable[Command], metavar: str) -> None:
     """Add a parser for each command.
 
-    What it parses has the command's `run`, and whether --debug was given.
+    The parsed arguments hold the command's `run`.
     """
     parsers = parser.add_subparsers(metavar=metavar, required=True)
     parser.set_defaults(loads_datasets=False)
@@ -120,7 +120,7 @@ def add_commands(parser: argparse.ArgumentParser, commands: Iterable[Command], m
 def debug_option(parser: argparse.ArgumentParser) -> None:
     """Add --debug.
 
-    Without SUPPRESS the inner of two commands would reset what the outer one was given.
+    Without SUPPRESS a subcommand's parser would reset a --debug before it.
     """
     what = "show the traceback of an error"
     parser.add_argument("--debug", action="store_true", default=argparse.SUPPRESS, help=what)

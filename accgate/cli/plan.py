@@ -75,7 +75,7 @@ def plan(arguments: argparse.Namespace) -> int:
 def _estimates(checks: Sequence[Check], runs: Sequence[Path], *, probe: bool) -> list[Estimate]:
     """Estimate when each check is decided, and its costs.
 
-    With `probe` it is from the speed of its running server.
+    With `probe` the speed of its running server is measured first.
     """
     from accgate.decision.progress import early_stop, expecting
     from accgate.planning.cost import estimate_of, hardware_here
@@ -115,7 +115,7 @@ def _print_checks(
 ) -> int:
     """Print the checks in words.
 
-    With `costs` their figures follow as a table, and these.
+    With `costs` a table of their figures follows, and one of the costs.
     """
     from accgate.report.plans import gate_sentence, plan_rows, print_costs, print_overall, print_plan
 
@@ -142,7 +142,7 @@ def tasks_options(command: argparse.ArgumentParser) -> None:
 def tasks(arguments: argparse.Namespace) -> int:
     """Print the line of every task, those of a config first.
 
-    With a name print the examples of one.
+    With a name, print example replies and what the task reads from them.
     """
     from accgate.config.config import load_config
     from accgate.evaluation.examples import examples_of, reading_of
@@ -168,7 +168,7 @@ def tasks(arguments: argparse.Namespace) -> int:
 def _definition_of(config: Config | None, name: str) -> Definition:
     """Read the definition of a task of the config, or else of the library.
 
-    No code of a user's is loaded.
+    It loads no code of the user's.
     """
     from accgate.planning.design import task_source
     from accgate.tasks import library_file, read_definition
@@ -180,10 +180,7 @@ def _definition_of(config: Config | None, name: str) -> Definition:
 
 
 def _task_of(config: Config | None, name: str) -> Task:
-    """Return the task with its rows.
-
-    It has them if they lie in a file or are generated.
-    """
+    """Return the task, with its rows if they are local or generated."""
     from accgate.evaluation.examples import ROWS, unread_task
     from accgate.planning.design import task_source
 

@@ -99,10 +99,7 @@ def _build(arguments: argparse.Namespace) -> int:
 
 
 def _source_of(arguments: argparse.Namespace) -> tuple[str, str, tuple[Question, ...]]:
-    """Return the names of both sides, and the questions with both answers.
-
-    The sides are reference and candidate.
-    """
+    """Return the names of reference and candidate, and the questions with both answers."""
     from accgate.questionnaire.answers import from_files, from_run
 
     paths = [run_folder(path) for path in arguments.paths]

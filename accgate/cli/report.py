@@ -28,10 +28,7 @@ def report_options(command: argparse.ArgumentParser) -> None:
 
 
 def report(arguments: argparse.Namespace) -> int:
-    """Print a result or one of its checks for the terminal.
-
-    Or write the result in the forms that are asked for.
-    """
+    """Print a result or one of its checks, or write it in other formats."""
     from accgate.report.flips import flips_of_result
     from accgate.report.result_file import ctrf_json, junit_xml, read_result
 

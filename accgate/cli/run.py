@@ -1,7 +1,4 @@
-"""The commands that evaluate.
-
-They are `run`, whole or one shard of it, `merge` and `record`.
-"""
+"""The commands that evaluate, `run`, `merge` and `record`."""
 
 from __future__ import annotations
 
@@ -189,7 +186,7 @@ def _print_shard(arguments: argparse.Namespace, shard: Shard, done: ShardRun, wh
 def merge(arguments: argparse.Namespace) -> int:
     """Join shards, decide and report.
 
-    Those of `record` become references.
+    Shards of `record` become references instead.
     """
     from accgate import gate, record
     from accgate.evaluation.shards.merge import refuse_own_output
@@ -219,7 +216,7 @@ def _merge_recorded(arguments: argparse.Namespace, recording: Recording) -> int:
 
 
 def _with_references(arguments: argparse.Namespace, config: Config, recording: Recording) -> Recording:
-    """Return the recording with what its references keep and say."""
+    """Return the recording with the settings of the references it writes."""
     from accgate.inputs.checkout import commit_of
 
     commit = commit_of(config.folder)
@@ -230,7 +227,7 @@ def _with_references(arguments: argparse.Namespace, config: Config, recording: R
 def _recording_config(arguments: argparse.Namespace) -> Config:
     """Return the config whose models are recorded.
 
-    Without --models they are those that are judged against no other.
+    Without --models these are all that are not compared with another model.
     """
     config = config_of(arguments)
     return config if arguments.models else config.without_baselines()
@@ -270,7 +267,7 @@ def record(arguments: argparse.Namespace) -> int:
 def _record_reread(arguments: argparse.Namespace, recording: Recording) -> int:
     """Score the replies of references anew.
 
-    One that cannot be read anew ends with bad input.
+    Return the exit code, which is bad input if any reference could not be read anew.
     """
     from accgate.record import Recording, reread
     from accgate.report.readings import print_rereadings
@@ -338,7 +335,7 @@ def observer_of(arguments: argparse.Namespace) -> Observer:
 def _report_interruption(out: Path, interruption: Interrupted) -> None:
     """Write into report.md what an interrupted run evaluated.
 
-    It has no accgate.json.
+    Such a run has no accgate.json.
     """
     from accgate.report.markdown import interrupted_report
     from accgate.result import REPORT
@@ -352,7 +349,7 @@ def report_result(
 ) -> None:
     """Write a result for people beside its accgate.json, and print it.
 
-    The `readings` that it goes by come first.
+    The `readings` of replies that were scored anew come first.
     """
     from accgate.report.flips import flips_of_result
     from accgate.report.forest import forest_files

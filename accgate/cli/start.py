@@ -1,7 +1,4 @@
-"""The commands that set things up.
-
-They are `init` for a project, `completion` for a shell, `schema` for an editor.
-"""
+"""The commands `init` for a project, `completion` for a shell, `schema` for an editor."""
 
 from __future__ import annotations
 
@@ -114,7 +111,7 @@ def init(arguments: argparse.Namespace) -> int:
 def _typed_answers(*, probe: bool) -> Answers | None:
     """Ask somebody at the terminal for the answers.
 
-    None where Ctrl-C came.
+    Return None after Ctrl-C.
     """
     import shutil
 
@@ -145,7 +142,7 @@ def _refuse_to_replace(paths: Iterable[Path], *, force: bool) -> None:
 def _own_task(answers: Answers, repository: Path, *, asks: bool) -> OwnTask:
     """Make the task of a file of the user's own.
 
-    It must lie in the repository, for a gate's rules do not leave it.
+    The file must lie in the repository, because a gate's rules read nothing outside it.
     """
     from accgate.cli.starter.own_data import own_task
     from accgate.cli.starter.shapes import Unsure
@@ -173,9 +170,9 @@ def _own_task(answers: Answers, repository: Path, *, asks: bool) -> OwnTask:
 
 
 def _server(url: str, key: str | None, *, probe: bool) -> tuple[str, Sequence[str], str]:
-    """Find where a server answers, and the models that it has.
+    """Return a server's address, its models, and a sentence about both.
 
-    Its address may be the URL with /v1. Both are in words, too.
+    The address may be the URL with /v1 added.
     """
     from accgate.engines.openai.probe import ask_server
 
@@ -191,10 +188,7 @@ def _server(url: str, key: str | None, *, probe: bool) -> tuple[str, Sequence[st
 
 
 def _fault_of_rows(name: str) -> str | None:
-    """Say what is wrong with a file of one's own rows.
-
-    None where they make a task.
-    """
+    """Return what is wrong with a file of the user's rows, if anything."""
     from accgate.cli.starter.files import Answers, repository_of
     from accgate.cli.starter.shapes import Unsure
 
@@ -206,9 +200,9 @@ def _fault_of_rows(name: str) -> str | None:
 
 
 def _fault_of_file(engine: str, model: str) -> str | None:
-    """Say what is wrong with the file that an engine is to read.
+    """Return what is wrong with the file that an engine reads, if anything.
 
-    None if it is there, or the engine reads no file.
+    An engine that reads no file has no fault.
     """
     from accgate.engines import model_file
 
@@ -229,7 +223,7 @@ def _given_by(arguments: argparse.Namespace) -> dict[str, Any]:
 def _answers_of(arguments: argparse.Namespace) -> tuple[Answers, str]:
     """Complete the answers that the options give with defaults.
 
-    Return also what the server said.
+    Return also a sentence about the server.
     """
     from accgate.cli.starter.files import MODELS, REASONING, Answers, name_fault
     from accgate.engines import url_fault

@@ -1,9 +1,8 @@
-"""What a command does where its output can no longer be written.
+"""Output and messages that a command can no longer write.
 
-The same holds for its messages. Progress and messages are for people: once their terminal, pipe or log is gone, the
-command goes on without them. Standard output holds what was asked for: where it cannot be written, the command ends as
-one that could not finish. In a job of GitHub Actions neither stream holds a command to the runner, whoever wrote the
-text.
+Progress and messages are for people: once their terminal, pipe or log is gone, the command goes on without them.
+Standard output holds what was asked for: where it cannot be written, the command ends as one that could not finish. In
+a job of GitHub Actions neither stream gives the runner a command, whoever wrote the text.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ _BETWEEN = "\u200b"
 def broken(text: str, before: str = "") -> str:
     """Break up what GitHub's runner would take for a command.
 
-    That counts together with what was printed `before` the text, too.
+    A command may begin in what was printed `before` the text.
 
     >>> broken("##[set-output name=x]v ::add-mask::w").replace("\u200b", "-")
     '##-[set-output name=x]v :-:add-mask:-:w'
@@ -39,7 +38,7 @@ def broken(text: str, before: str = "") -> str:
 
 
 class Watched:
-    """A standard stream, with a handling of its own of what cannot be written."""
+    """A standard stream that handles failed writes in its own way."""
 
     def __init__(self, stream: Any) -> None:
         self._stream = stream
@@ -51,7 +50,7 @@ class Watched:
 
     @contextlib.contextmanager
     def _writing(self) -> Iterator[None]:
-        """Handle the fault of what is written in here."""
+        """Pass an OSError of the writes within to `_lose`."""
         try:
             yield
         except OSError as error:
@@ -63,7 +62,7 @@ class Watched:
     def write(self, text: Any) -> int:
         """Write a text, or bytes to the stream beneath.
 
-        In a job of GitHub Actions nothing in it is a command to the runner.
+        In a job of GitHub Actions, what its runner would take for a command is broken up.
         """
         safe = text
         if self._is_read:
@@ -80,10 +79,7 @@ class Watched:
             self.write(line)
 
     def command(self, line: str) -> None:
-        """Write a line as it is.
-
-        It is a command of accgate's own to GitHub's runner.
-        """
+        """Write a command of accgate's own to GitHub's runner, unchanged."""
         self.write("" if self._tail[-1:] in ("", "\n") else "\n")
         self._tail = "\n"
         if isinstance(self._stream, Watched):
@@ -104,21 +100,18 @@ class Watched:
 
 
 class Messages(Watched):
-    """Standard error, which from the first failure on takes everything and shows nothing."""
+    """Standard error, which discards everything after the first failed write."""
 
     def _lose(self, _error: OSError, /) -> None:
         discard(self._stream)
 
 
 class OutputLost(OSError):
-    """Standard output took no more.
-
-    No other file is meant.
-    """
+    """A write to standard output failed, and not one to another file."""
 
 
 class Output(Watched):
-    """Standard output, or its buffer, whose faults are told from those of other files."""
+    """Standard output or its buffer, whose failed writes raise OutputLost."""
 
     def _lose(self, error: OSError, /) -> None:
         if error.errno in UNWRITABLE:
@@ -138,7 +131,7 @@ def print_command(line: str) -> None:
 def discard(stream: TextIO) -> None:
     """Discard a broken stream's output.
 
-    Python would fail once more when it ends.
+    Otherwise Python would fail again at its exit.
     """
     with contextlib.suppress(OSError, ValueError):  # ValueError: closed, or none of the system's
         nowhere = os.open(os.devnull, os.O_WRONLY)
@@ -148,10 +141,7 @@ def discard(stream: TextIO) -> None:
 
 @contextlib.contextmanager
 def messages_may_be_lost() -> Iterator[None]:
-    """Let no message that cannot be written end the command.
-
-    Its exit code stays, too.
-    """
+    """Go on without messages that cannot be written, with the same exit code."""
     with contextlib.ExitStack() as stack:
         stream: TextIO | None = sys.stderr
         if stream is None:  # closed when the command was started

@@ -25,10 +25,7 @@ FAILURE = 1_000  # characters of why nothing was found
 
 
 def _loss_options(command: argparse.ArgumentParser) -> None:
-    """Add what names the check of a run that lost answers.
-
-    Add how it is asked again, too.
-    """
+    """Add the options that name a run's check, and how it is asked again."""
     run_option(command)
     command.add_argument("--config", default=CONFIG, type=Path, metavar="FILE", help=f"the config ({CONFIG})")
     command.add_argument("--model", metavar="NAME", help="the model of the check (the one that lost most answers)")
@@ -52,9 +49,9 @@ def blame_options(command: argparse.ArgumentParser) -> None:
 
 
 def blame(arguments: argparse.Namespace) -> int:
-    """Search, and say what explains the loss.
+    """Search for what explains the loss, and print it.
 
-    cause.json holds that, or why nothing was found.
+    cause.json holds the cause, or why none was found.
     """
     from accgate.evaluation.options import RunOptions
     from accgate.records.replacement import refuse_unwritable
@@ -97,7 +94,7 @@ def blame(arguments: argparse.Namespace) -> int:
 def _rules_of_run(arguments: argparse.Namespace) -> tuple[Config, Rules]:
     """Return the config and rules of a run.
 
-    They are of the models and tasks that its result names.
+    Only the models and tasks that its result names are selected.
     """
     from accgate.report.result_file import read_result
     from accgate.result import NAME

@@ -1,8 +1,8 @@
-"""Where commands that evaluate work.
+"""The empty folder in which commands that evaluate work.
 
-It is an empty folder, so that no name of a dataset or metric means a file of a tree.
 `datasets.load_dataset("allenai/ai2_arc")` and `evaluate.load("exact_match")` take a folder of that name in the working
-folder before they look anywhere else, and run the code that they find in it.
+folder before they look anywhere else, and run the code that they find in it. In an empty folder no name of a dataset or
+metric means a file of a tree.
 """
 
 import argparse
@@ -74,7 +74,7 @@ def _new_folder() -> tempfile.TemporaryDirectory[str]:
 def nearest_config() -> Path:
     """Return the path of accuracy.toml here, or in the nearest folder above.
 
-    That folder is within the repository.
+    It looks no further up than the top of the repository.
     """
     folders = [here := _here(), *here.parents]
     root = next((place for place, folder in enumerate(folders) if (folder / ".git").exists()), 0)
@@ -86,9 +86,7 @@ def nearest_config() -> Path:
 
 
 def from_start(name: str | Path) -> Path:
-    """Resolve a path from where the command was started.
-
-    The user means it so.
+    """Resolve a path from where the command was started, as the user means it.
 
     >>> from_start("b").as_posix()
     'b'
@@ -97,9 +95,9 @@ def from_start(name: str | Path) -> Path:
 
 
 def as_typed(text: str | Path) -> str:
-    """Strip the folder where the command was started from a text.
+    """Shorten paths in a text to those that the user would type.
 
-    Its paths then read as the user types them.
+    The folder where the command was started is cut from them.
     """
     if not _start or _start[-1] == Path(_start[-1].anchor):
         return str(text)

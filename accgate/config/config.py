@@ -1,6 +1,6 @@
 """accuracy.toml, read and checked, and the choice of models and tasks from it.
 
-At the end are the faults between its values, each with its key.
+The faults between its values are found here, each with its key.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ class Config:
     def rate(self, task: str, rate: Literal["alpha", "beta"], definition: float | None) -> float:
         """Return alpha or beta of a task.
 
-        It is its own, what is written in [gate], the definition's, or the default.
+        The first of these counts: the task's own, what [gate] writes, the definition's, the default.
         """
         own, gate = getattr(self.tasks[task], rate), getattr(self.gate, rate)
         if own is not None:
@@ -91,14 +91,14 @@ class Config:
         return self.path(task.file) if task.file else library_file(task.library or name)
 
     def without_baselines(self) -> Config:
-        """Return the config with only the models that are held against no other.
+        """Return the config with only the models that are compared with no other.
 
         References are recorded of these.
 
         Raises
         ------
         BadInput
-            When every model is.
+            When no model is left.
         """
         own = {name: model for name, model in self.models.items() if model.baseline is model.equal_to is None}
         if not own:
@@ -118,7 +118,7 @@ class Config:
         return {(other, task) for model, task in pairs if (other := self.models[model].equal_to) is not None}
 
     def pairs_to_evaluate(self) -> list[tuple[str, str]]:
-        """List the same, where a run needs one at least.
+        """List the pairs of a run, which needs at least one.
 
         Raises
         ------
@@ -202,7 +202,7 @@ def refuse_unknown(path: Path, configs: Sequence[Config], models: Sequence[str],
 def select(config: Config, models: tuple[str, ...] = (), tasks: tuple[str, ...] = ()) -> Config:
     """Keep only these models and tasks of a config.
 
-    They are names, or tags of tasks. All stay where there are none.
+    A task is named or has the tag. Without names all stay.
 
     Raises
     ------
@@ -216,7 +216,7 @@ def select(config: Config, models: tuple[str, ...] = (), tasks: tuple[str, ...] 
 def restrict(config: Config, models: tuple[str, ...], tasks: tuple[str, ...]) -> Config:
     """Return the config with those of these models and tasks that it has.
 
-    No names stand for all.
+    Without names all stay.
     """
     selected_models = {k: v for k, v in config.models.items() if not models or k in models}
     selected_tasks = {k: v for k, v in config.tasks.items() if not tasks or k in tasks or set(v.tags) & set(tasks)}

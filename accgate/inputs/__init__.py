@@ -1,4 +1,4 @@
-"""What people write, read with its lines.
+"""Files that people write, read with their lines.
 
-It is TOML files and their typed tables, rows of JSONL and CSV files.
+They are TOML files with typed tables, and rows of JSONL and CSV files.
 """

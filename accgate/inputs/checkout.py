@@ -1,6 +1,6 @@
 """What a checkout has in place of a file, and which commit it is of.
 
-The former is a pointer, an encrypted file, an unresolved merge, or nothing.
+In place of a file there may be a pointer, an encrypted file, an unresolved merge, or nothing.
 """
 
 import os
@@ -13,6 +13,7 @@ from pathlib import Path
 from accgate.errors import BadInput
 
 START = 128  # bytes that tell a stand-in
+UTF16 = (b"\xff\xfe", b"\xfe\xff")
 LFS = "a Git LFS pointer and not the file itself", "run `git lfs pull`, or check out with `lfs: true`"
 ANNEXED = "a git-annex pointer and not the file itself", "run `git annex get` for it"
 # How a file begins whose content is elsewhere or encrypted, what it is, and what brings the content.
@@ -35,7 +36,7 @@ LINK = 0o120000  # mode of a link
 def stand_in_of(path: Path) -> tuple[str, str] | None:
     """Say what a file is in the place of its content, and what to do.
 
-    None where it is the content.
+    Return None where it is the content itself.
     """
     try:
         if path.is_symlink() and not path.exists() and "/annex/objects/" in str(path.readlink()):
@@ -44,8 +45,8 @@ def stand_in_of(path: Path) -> tuple[str, str] | None:
             return None
         with path.open("rb") as file:
             start = file.read(START)
-        if found := next((each for begin, each in STAND_INS.items() if start.startswith(begin)), None):
-            return found
+        if stand_in := next((each for begin, each in STAND_INS.items() if start.startswith(begin)), None):
+            return stand_in
         if about.st_size != len(start) or not start or not (path.parent / os.fsdecode(start)).exists():
             return None
         place = Path(os.path.abspath(path))  # noqa: PTH100 (a link is a name like any)
@@ -59,32 +60,29 @@ def stand_in_of(path: Path) -> tuple[str, str] | None:
 def refuse_conflict(path: Path, content: bytes) -> None:
     """Refuse a text with markers of a merge.
 
-    Another fault or a changed meaning would else hide them.
+    They would cause an error that says nothing of them, or change what the text means.
 
     Raises
     ------
     BadInput
         With the line where the first one begins.
     """
-    if found := CONFLICT.search(content):
-        line = content.count(b"\n", 0, found.start()) + 1
+    if conflict := CONFLICT.search(content):
+        line = content.count(b"\n", 0, conflict.start()) + 1
         raise BadInput(f"{path}:{line}: {MERGE}")
 
 
 def refuse_no_text(path: Path, content: bytes) -> None:
-    """Refuse a file in UTF-16 that could not be read as it is.
-
-    So is one that holds a merge, as `refuse_conflict` does.
-    """
+    """Refuse a file that holds an unresolved merge or is in UTF-16."""
     refuse_conflict(path, content)
-    if content[:2] in (b"\xff\xfe", b"\xfe\xff"):
+    if content[:2] in UTF16:
         raise BadInput(f"{path}: is UTF-16 and not UTF-8; save the file as UTF-8 text")
 
 
 def absence_of(path: Path) -> str | None:
     """Say why a checkout lacks a file of the repository, and what to do.
 
-    None where nothing shows it.
+    Return None where nothing shows why.
     """
     place = Path(os.path.abspath(path))  # noqa: PTH100 (a link is a name like any)
     for root in () if os.path.lexists(place) else place.parents:
@@ -104,19 +102,19 @@ def absence_of(path: Path) -> str | None:
 def _dvc_absence(root: Path, place: Path) -> str | None:
     """Say that DVC keeps a file, or a folder above it."""
     pointers = (Path(f"{each}.dvc") for each in (place, *place.parents) if each.is_relative_to(root))
-    found = next((each for each in pointers if each.is_file()), None)
-    return f"is kept by DVC; run `dvc pull {found.relative_to(root).as_posix()}`" if found else None
+    pointer = next((each for each in pointers if each.is_file()), None)
+    return f"is kept by DVC; run `dvc pull {pointer.relative_to(root).as_posix()}`" if pointer else None
 
 
 def fault_of(path: Path) -> str | None:
     """Say why a checkout does not have a file's content, and what to do.
 
-    See `stand_in_of` and `absence_of`. None where it has.
+    Return None where it has. See `stand_in_of` and `absence_of`.
 
     >>> fault_of(Path(__file__))
     """
-    found = stand_in_of(path)
-    return f"is {'; '.join(found)}" if found else absence_of(path)
+    stand_in = stand_in_of(path)
+    return f"is {'; '.join(stand_in)}" if stand_in else absence_of(path)
 
 
 def refuse_stand_in(path: Path) -> None:
@@ -125,7 +123,7 @@ def refuse_stand_in(path: Path) -> None:
     Raises
     ------
     BadInput
-        Which of them, and what to do.
+        With the reason, and what to do.
     """
     if fault := fault_of(path):
         raise BadInput(f"{path}: {fault}")
@@ -134,7 +132,7 @@ def refuse_stand_in(path: Path) -> None:
 def _sparse_absence(root: Path, name: Path) -> str | None:
     """Say that a sparse checkout leaves a file out.
 
-    git's index then has it without its content.
+    git's index marks such files as skipped.
     """
     if not (_git_of(root) / "info/sparse-checkout").is_file():
         return None
@@ -156,9 +154,9 @@ def _git_of(root: Path) -> Path:
 
 
 def _entries_of(root: Path) -> dict[str, tuple[int, bool]]:
-    """Return the mode of each name in git's index.
+    """Return the mode of each name in git's index, and whether it is skipped.
 
-    It adds whether it is left out of the checkout. See gitformat-index(5).
+    See gitformat-index(5).
     """
     index = (_git_of(root) / "index").read_bytes()
     try:
@@ -168,9 +166,9 @@ def _entries_of(root: Path) -> dict[str, tuple[int, bool]]:
 
 
 def _entries(index: bytes, size: int) -> Iterator[tuple[str, tuple[int, bool]]]:
-    """Yield names, modes and absences of an index.
+    """Yield names, modes and whether they are skipped, from git's index.
 
-    Its ids have so many bytes. Raises IndexError for another size.
+    Its ids have `size` bytes. Raises IndexError where they have another size.
     """
     at, name = 12, b""
     for _ in range(int.from_bytes(index[8:12], "big")):

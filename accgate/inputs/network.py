@@ -1,6 +1,6 @@
 """The way to a server, as the environment gives it.
 
-There is one rule for proxies and certificates in every HTTP client.
+All HTTP clients follow these rules for proxies and certificates.
 """
 
 import os
@@ -100,9 +100,7 @@ def is_direct(host: str, port: int | None, no_proxy: str) -> bool:
 
 
 def bundle_of() -> tuple[str, str] | None:
-    """Return the variable that names other authorities to trust.
-
-    It comes with the file or folder it names.
+    """Return the variable that names other authorities to trust, and its path.
 
     Raises
     ------
@@ -123,10 +121,7 @@ def bundle_of() -> tuple[str, str] | None:
 
 
 def trust() -> ssl.SSLContext | bool:
-    """Return what asyncio's client checks certificates with.
-
-    It is True for the usual authorities.
-    """
+    """Return what asyncio's client checks certificates with, True for the usual."""
     bundle = bundle_of()
     return True if bundle is None else _context(bundle[1])
 
@@ -139,7 +134,7 @@ def _context(path: str) -> ssl.SSLContext:
 def certificate_hint(error: BaseException | None) -> str:
     """Say how to fix what keeps a connection from being encrypted.
 
-    It is "" where that is not known. The error, or one that it was raised from or holds, is Python's own of TLS.
+    The text is empty where no fix is known. The cause is looked for in the error and in those that it comes from.
     """
     while not (error is None or hasattr(error, "verify_code") or getattr(error, "reason", None) in NO_TLS):
         inner = (*(getattr(error, name, None) for name in ("certificate_error", "reason", "__cause__")), *error.args)

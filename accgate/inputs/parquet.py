@@ -15,7 +15,7 @@ _CLOSED: ContextVar[bool] = ContextVar("closed", default=False)
 
 
 class Closed(BadInput):
-    """A file with rows that is not opened in this process."""
+    """A file of rows that must not be opened in this process."""
 
 
 @contextlib.contextmanager

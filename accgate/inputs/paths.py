@@ -32,9 +32,9 @@ def has_file(folder: Path, name: str) -> bool:
 
 
 def no_file(folder: Path, name: str, fix: str = "write the path relative to this file") -> str:
-    """Say that a file which a table names is not there.
+    """Say that a file which a table names is not there, and why.
 
-    It adds why or what to do.
+    Where the reason is not known, the fix is said.
     """
     path = path_in(folder, name)
     names = [each.name for each in path.parent.glob("*") if each.is_file()]
@@ -61,7 +61,7 @@ def model_file_in(folder: Path, name: str, kind: str) -> Path:
 def plain_size(path: Path, most: int, fix: str = IN_COMMIT) -> int:
     """Return the bytes of a plain file, links followed.
 
-    A file without a size, as those of /proc, has none to be read. `fix` says what to do where it is missing.
+    Files of /proc have a size of 0. `fix` says what to do where the file is missing.
 
     Raises
     ------
@@ -110,7 +110,7 @@ def read_json(path: Path, most: int, fix: str) -> Any:
 def json_table(path: Path) -> dict[str, Any]:
     """Read a JSON object that its reader can do without.
 
-    It is empty where it is missing or damaged.
+    Return an empty one where the file is missing or damaged.
     """
     try:
         table = json.loads(path.read_bytes())
@@ -122,7 +122,7 @@ def json_table(path: Path) -> dict[str, Any]:
 def has_crlf(start: bytes) -> bool:
     """Tell whether a file that starts so is text with CRLF.
 
-    Its first line ends with it, as git may check it out.
+    git may check text out so. The first line decides.
 
     >>> has_crlf(b"id,score\\r\\n"), has_crlf(b"id,score\\na,1\\r\\n"), has_crlf(b"\\x89PNG\\r\\n\\x1a\\n\\0")
     (True, False, False)
@@ -139,7 +139,7 @@ def with_lf(content: bytes) -> bytes:
 def content_digest(blocks: Iterable[bytes]) -> str:
     """Return SHA-256 of a file's content `with_lf`, from its blocks.
 
-    So a checkout's line ends do not count.
+    Line ends that git changed in a checkout do not change it.
 
     >>> len({content_digest(blocks) for blocks in ([b"a\\nb\\n"], [b"a\\r\\nb\\r\\n"], [b"a\\r\\nb\\r", b"\\n"])})
     1
@@ -147,10 +147,10 @@ def content_digest(blocks: Iterable[bytes]) -> str:
     digest, held, converts = hashlib.sha256(), b"", None
     for block in blocks:
         converts = has_crlf(block) if converts is None else converts
-        whole = held + block
-        held = b"\r" if converts and whole.endswith(b"\r") else b""  # the next block may begin with its LF
-        whole = whole[: len(whole) - len(held)]
-        digest.update(whole.replace(b"\r\n", b"\n") if converts else whole)
+        text = held + block
+        held = b"\r" if converts and text.endswith(b"\r") else b""  # the next block may begin with its LF
+        text = text[: len(text) - len(held)]
+        digest.update(text.replace(b"\r\n", b"\n") if converts else text)
     digest.update(held)
     return digest.hexdigest()
 

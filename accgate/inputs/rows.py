@@ -16,7 +16,7 @@ from reprlib import repr as brief
 from typing import Any, BinaryIO, TextIO
 
 from accgate.errors import BadInput, reading
-from accgate.inputs.checkout import MARKER, MERGE, refuse_conflict, refuse_stand_in
+from accgate.inputs.checkout import MARKER, MERGE, UTF16, refuse_conflict, refuse_stand_in
 from accgate.inputs.paths import read_plain, with_lf
 
 Row = dict[str, Any]
@@ -31,7 +31,6 @@ TABLE = 2_000_000_000  # bytes of a CSV file, which is held whole
 TABLES, TABBED = (".csv", ".tsv", ".tab"), (".tsv", ".tab")
 HEADER = re.compile(rb"(?!(\xef\xbb\xbf)?\s*[{\[])\S[^\n]*[,;\t]")  # of a table in a file that may hold JSONL as well
 WORKBOOKS = (b"PK\x03\x04", b"\xd0\xcf\x11\xe0")  # how an .xlsx or .ods begins, and an .xls
-UTF16 = (b"\xff\xfe", b"\xfe\xff")
 # What a Western European text in Windows-1252 or Latin-1 does not hold: signs that letters of other code pages become,
 # three letters or signs beyond ASCII in a row, the Hungarian letter that looks like a Portuguese one, and UTF-8.
 LETTERS = "\u00c0-\u00cf\u00d1-\u00d6\u00d8-\u00dc\u00df-\u00ef\u00f1-\u00f6\u00f8-\u00fc\u0152\u0153"
@@ -54,8 +53,9 @@ WHOLE = 2.0**63  # orjson rounds whole numbers beyond 64 bits to floats, none of
 def read_table(path: Path) -> Iterator[tuple[int, Row]]:
     """Yield (line, row) of every row of a table, or else of a JSONL file.
 
-    The ending tells. A JSONL file is never held whole. Cells are separated by commas, semicolons or tabs, as the header
-    shows. Text is UTF-8; that of a table also UTF-16 with its mark, or Windows-1252 where it can be no other.
+    The file's ending tells which it is. A JSONL file is never held whole. Cells are separated by commas, semicolons or
+    tabs, as the header shows. Text is UTF-8; that of a table may also be UTF-16 with its mark, or Windows-1252 where it
+    can be nothing else.
 
     Raises
     ------
@@ -97,10 +97,7 @@ def _jsonl(path: Path, file: BinaryIO) -> Iterator[tuple[int, Row]]:
 
 
 def _begins_table(path: Path, line: bytes) -> bool:
-    """Tell whether a file's first line is of a workbook.
-
-    In a .txt it may be of a table.
-    """
+    """Tell whether a first line begins a workbook, or in a .txt a table."""
     is_text = path.suffix.lower() == ".txt"
     return line.startswith(WORKBOOKS) or (is_text and (line[:2] in UTF16 or HEADER.match(line) is not None))
 
@@ -108,7 +105,7 @@ def _begins_table(path: Path, line: bytes) -> bool:
 def _has_large(row: Row) -> bool:
     """Tell whether a row holds a float that may stand for a whole number.
 
-    It is so large that it may be rounded.
+    orjson rounds whole numbers beyond 64 bits to such floats.
     """
     rest: list[Any] = [row]
     for value in rest:  # which grows
@@ -166,9 +163,7 @@ def _cells(text: TextIO, delimiter: str) -> Any:
 
 
 def _delimiter(path: Path, text: Callable[[], TextIO]) -> tuple[str, int]:
-    """Return what separates a table's cells.
-
-    It adds how many lines say only that.
+    """Return the separator of a table's cells, and how many lines declare it.
 
     Raises
     ------
@@ -191,7 +186,7 @@ def _delimiter(path: Path, text: Callable[[], TextIO]) -> tuple[str, int]:
 def _columns(text: TextIO, delimiter: str, rows: int | None = None) -> int:
     """Count the cells that each of the first rows has.
 
-    It is 0 where they differ, or are no CSV.
+    Return 0 where rows differ, or are no CSV.
     """
     try:
         counts = {len(cells) for cells in islice(_cells(text, delimiter), rows) if cells}
@@ -253,9 +248,7 @@ def repeat_of(row: Mapping[str, Any], path: Path, line: int) -> int:
 
 
 def score_of(row: Mapping[str, Any], path: Path, line: int) -> float | None:
-    """Return the score of a row of scores.
-
-    None where its sample failed.
+    """Return the score of a row of scores, None where its sample failed.
 
     Raises
     ------
@@ -287,9 +280,7 @@ def _number_in(text: str, path: Path, line: int) -> float:
 
 
 def is_mark(value: Any) -> bool:
-    """Tell whether a score is a mark and no number.
-
-    It says that an answer is right or wrong.
+    """Tell whether a score says right or wrong in a word or as a boolean.
 
     >>> is_mark(True), is_mark("passed"), is_mark("TRUE"), is_mark("1")
     (True, True, True, False)
@@ -298,9 +289,7 @@ def is_mark(value: Any) -> bool:
 
 
 def text_of(row: Mapping[str, Any], column: str, path: Path, line: int) -> str | None:
-    """Return the label of a row of scores in a column, as text.
-
-    None where it has none.
+    """Return the label of a row of scores in a column, as text, if any.
 
     Raises
     ------
@@ -318,7 +307,7 @@ def text_of(row: Mapping[str, Any], column: str, path: Path, line: int) -> str |
 def plain_of(value: Any) -> str:
     """Return a value of a row as text.
 
-    It is without BOM and spaces that do not count, and empty where there is none.
+    Byte order marks and superfluous spaces are left out. None is empty text.
 
     >>> plain_of(" 4\\n 2 "), plain_of(42.0), plain_of(["a"]), plain_of(None)
     ('4 2', '42', '["a"]', '')
@@ -329,9 +318,9 @@ def plain_of(value: Any) -> str:
 
 
 def mark_of(value: Any) -> int:
-    """Return a number for a value of a row.
+    """Return a number for a value of a row, 0 where it is missing.
 
-    In this process it is the same for the same value, and 0 where there is none.
+    Equal values have equal numbers within this process.
     """
     return 0 if value is None or value == "" else hash(value if isinstance(value, str) else plain_of(value)) or 1
 
@@ -339,7 +328,7 @@ def mark_of(value: Any) -> int:
 def holds_only(data: Any, whole: Any, *, text: int, entries: int | None = None) -> bool:
     """Tell whether JSON data has no key that `whole` lacks.
 
-    `whole` is plain data. No text, and no list, is longer than this.
+    `whole` is plain data. No text is longer than `text` characters, and no list longer than `entries`.
 
     >>> holds_only({"a": ["b"]}, {"a": (), "c": 1}, text=1), holds_only({"d": 1}, {"a": 1}, text=1)
     (True, False)

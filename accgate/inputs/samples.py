@@ -1,7 +1,7 @@
 """Samples in a file of any tool.
 
-Here is which rows they are, and which of their values are id, score and repeat. What the user names holds. Without that
-a file is read where its form is known, or where only one value can be meant.
+This module finds the rows, and which of their values are id, score and repeat. What the user names counts. Without that
+a file is read only where its form is known, or where only one value can be meant.
 """
 
 import functools
@@ -37,8 +37,8 @@ LOST = ("empty_patch_ids", "error_ids")  # which SWE-bench counts as not resolve
 class Layout:
     """Where a file has its samples.
 
-    None for what is looked for. `rows` is the JSONPath of the rows. The others are names, with dots between nested
-    ones, or JSONPaths in a row.
+    None stands for what must be found. `rows` is the JSONPath of the rows. The others are names, with dots between
+    nested ones, or JSONPaths in a row.
     """
 
     rows: str | None = None
@@ -119,7 +119,7 @@ def _rows(path: Path, where: str | None) -> Iterable[tuple[int, Row]]:
 def _samples_in(path: Path, content: Any, where: str | None) -> list[Row]:
     """Find the rows that JSON holds.
 
-    They are the only ones that could be samples, wherever they are.
+    Only one of its lists may look like samples, wherever it is.
     """
     if _is_table(content) and (content or where is None):
         return list(content)
@@ -146,7 +146,7 @@ def _is_table(value: Any) -> bool:
 def _places(place: str, value: Any, depth: int) -> Iterator[tuple[str, Any]]:
     """Yield objects and lists of objects, by their JSONPaths.
 
-    What is in a row is left out.
+    Those within rows are left out.
     """
     if isinstance(value, dict) or (value and _is_table(value)):
         yield place, value
@@ -158,7 +158,7 @@ def _places(place: str, value: Any, depth: int) -> Iterator[tuple[str, Any]]:
 def _table_of(value: Any) -> list[Row]:
     """Make rows of a list of objects, or of objects by their ids.
 
-    Each of the latter has a score.
+    Objects by their ids must each have a score.
     """
     if isinstance(value, list):
         return value
@@ -174,7 +174,7 @@ def _has_samples(rows: Sequence[Row]) -> bool:
 def _by_outcome(path: Path, value: Any) -> list[Row]:
     """Make rows of lists of ids that are named for what came of them.
 
-    SWE-bench's report has them so.
+    SWE-bench reports results so.
     """
     lists = {key: each for key, each in value.items() if isinstance(each, list)} if isinstance(value, dict) else {}
     marks = {key: MARKS[name] for key in lists if (name := key.casefold().removesuffix("_ids")) in MARKS}
@@ -188,10 +188,7 @@ def _by_outcome(path: Path, value: Any) -> list[Row]:
 
 
 def _completed(path: Path, first: Row, flats: Sequence[Row], layout: Layout) -> Layout:
-    """Complete a layout with names for id and score.
-
-    The repeat gets one where there is one.
-    """
+    """Complete a layout with names for id, score and, if there is one, repeat."""
     known, names = _known(first) or Layout(), list(dict.fromkeys(chain.from_iterable(flats)))
     if known.id == "index" and all(flat.get(GROUP) is not None for flat in flats):
         known = replace(known, id=GROUP, repeat="index")
@@ -222,10 +219,7 @@ def _known(row: Row) -> Layout | None:
 
 
 def _first(names: Iterable[str], usual: Sequence[str]) -> str | None:
-    """Return the name that comes first among the usual ones.
-
-    Its case does not matter.
-    """
+    """Return the name that comes first among the usual ones, whatever its case."""
     plain = {name.casefold().replace(" ", "_").replace("-", "_"): name for name in names}
     return next((plain[name] for name in usual if name in plain), None)
 
@@ -233,7 +227,7 @@ def _first(names: Iterable[str], usual: Sequence[str]) -> str | None:
 def _scores_of(flats: Sequence[Row]) -> list[str]:
     """Return the names that may be the score.
 
-    It is `score` alone where it is one, else all others in use, outer ones first.
+    `score` alone counts if it is there, else all other usual names, outer ones before nested ones.
     """
     names = dict.fromkeys(chain.from_iterable(flats))
     usual = [name for name in names if _first([name.rpartition(".")[2]], SCORES)]
@@ -249,9 +243,9 @@ def _is_score(value: Any) -> bool:
 
 
 def values_of(row: Mapping[str, Any]) -> dict[str, Any]:
-    """Yield the single values of a row, with dots between nested names.
+    """Return the single values of a row, with dots between nested names.
 
-    Of objects in a list they are by what they are named.
+    Objects in a list are named by their `name`.
 
     >>> values_of({"a": {"b": 1}, "stats": [{"name": {"name": "em"}, "mean": 1.0}], "c": [1]})
     {'a.b': 1, 'stats.em': 1.0}

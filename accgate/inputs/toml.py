@@ -1,7 +1,4 @@
-"""TOML files whose every error has its place.
-
-It names the file, the line, the key and the fix.
-"""
+"""TOML files whose errors name the file, the line, the key and the fix."""
 
 import os
 import re
@@ -44,10 +41,7 @@ class TomlFile:
         return has_file(self.path.parent, name)
 
     def own_line(self, key: Key) -> int | None:
-        """Return the line of the key itself.
-
-        None where the file does not have it.
-        """
+        """Return the line of the key itself, None where the file lacks it."""
         return self._lines.get(tuple(map(str, key)))
 
     def line(self, key: Key) -> int:
@@ -183,7 +177,7 @@ TOKENS = re.compile(
 def _statements(text: str) -> Iterable[tuple[int, str]]:
     """Yield (first line, text) of each header and key/value of valid TOML.
 
-    Each ends with a line on which nothing is open.
+    A statement ends with a line on which no bracket is open.
     """
     text = text.replace("\r\n", "\n") + "\n"
     start = depth = 0
@@ -205,7 +199,7 @@ def _statements(text: str) -> Iterable[tuple[int, str]]:
 def _table(header: Any, arrays: dict[tuple[str, ...], int]) -> tuple[str, ...]:
     """Return a parsed header's path.
 
-    It has the index of each array element that it goes through or begins.
+    The path has the index of each array element that it goes through or begins.
     """
     table: tuple[str, ...] = ()
     while header:
@@ -222,7 +216,7 @@ def _table(header: Any, arrays: dict[tuple[str, ...], int]) -> tuple[str, ...]:
 def _paths(parsed: Any) -> Iterable[tuple[Key, Any]]:
     """Yield every path of a parsed value with the value there.
 
-    Those through arrays have their indices.
+    Paths through arrays have the indices of their elements.
     """
     is_table = isinstance(parsed, dict)
     for key, value in parsed.items() if is_table else enumerate(parsed if isinstance(parsed, list) else ()):
@@ -232,8 +226,5 @@ def _paths(parsed: Any) -> Iterable[tuple[Key, Any]]:
 
 
 def locate_faults(file: TomlFile, faults: Iterable[tuple[Key, str]]) -> BadInput:
-    """Make one error with a message for each (key, fault).
-
-    They are in the order of the file.
-    """
+    """Make one error with a message for each (key, fault), in the file's order."""
     return BadInput(*(file.error(key, fault) for key, fault in sorted(faults, key=lambda f: file.line(f[0]))))

@@ -12,7 +12,7 @@ from typing import Annotated, Any, TypeVar, get_args, get_type_hints
 
 from pydantic import AllowInfNan, ConfigDict, Field, Strict, TypeAdapter, ValidationError
 
-from accgate.errors import Key, KeyFaults
+from accgate.errors import Key, KeyFaults, key_text
 from accgate.inputs.toml import TomlFile, tomllib
 from accgate.text import clip, closest, nearest
 
@@ -26,13 +26,12 @@ Whole = Annotated[int, Strict()]
 Flag = Annotated[bool, Strict()]
 Count = Annotated[int, Strict(), Field(ge=1)]
 Texts = tuple[Text, ...]
-BARE = re.compile(r"[A-Za-z0-9_-]+")  # a key without quotes
 
 
 def setting(default: Any, description: str, **limits: Any) -> Any:
     """Return the field of a table that may be left out.
 
-    It has its description and pydantic's limits.
+    `limits` are those of pydantic's Field.
     """
     return Field(default=default, description=description, **limits)
 
@@ -73,7 +72,7 @@ def parse_table_of(file: TomlFile, shape: type[T]) -> T:
 def setting_text(name: str, value: Any, shape: type[Any] | None = None) -> str:
     """Write a key and its value as TOML, for people to write.
 
-    It is "" where no file can have it, or a table of this shape.
+    The text is empty where no file, or no table of this `shape`, can have the value.
 
     >>> setting_text("files", ["a.csv"]), setting_text("limit", None)
     ('files = ["a.csv"]', '')
@@ -90,7 +89,7 @@ def setting_text(name: str, value: Any, shape: type[Any] | None = None) -> str:
 
 def _inline(value: Any) -> str:
     if isinstance(value, Mapping):
-        pairs = (f"{name if BARE.fullmatch(name) else _inline(name)} = {_inline(each)}" for name, each in value.items())
+        pairs = (f"{key_text((name,))} = {_inline(each)}" for name, each in value.items())
         return f"{{ {', '.join(pairs)} }}"
     if isinstance(value, (list, tuple)):
         return f"[{', '.join(map(_inline, value))}]"
@@ -113,7 +112,7 @@ def parse_table(table: Mapping[str, Any], shape: type[T], key: Key = ()) -> T:
 
 
 def first_fault(error: ValidationError) -> str:
-    """Return where the first fault is that pydantic found, and what it says."""
+    """Return the place of the first fault that pydantic found, and its message."""
     first = error.errors(include_url=False)[0]
     return f"{'.'.join(map(str, first['loc'])) or 'the whole'}: {first['msg']}"
 
@@ -121,7 +120,7 @@ def first_fault(error: ValidationError) -> str:
 def adapter_of(shape: type[T]) -> TypeAdapter[T]:
     """Return what reads a dataclass of this type, made once.
 
-    Making it takes longer than to read with it.
+    Making it takes longer than reading with it.
     """
     return _adapter(shape)  # type: ignore[arg-type] # which mypy does not see to be hashable
 
@@ -132,7 +131,7 @@ def _adapter(shape: Any) -> TypeAdapter[Any]:
 
 
 def _causes(faults: Sequence[Mapping[str, Any]], shape: Any) -> list[Mapping[str, Any]]:
-    """Return the faults without keys that are only missing as misspelt.
+    """Leave out missing keys that are only misspelt.
 
     One mistake has one message.
     """
@@ -175,10 +174,7 @@ def _toml_kind(value: Any) -> str:
 
 
 def _field_type(shape: Any, loc: Sequence[str | int]) -> Any:
-    """Return the dataclass at `loc`, through tables of tables.
-
-    None where there is none.
-    """
+    """Return the dataclass at `loc`, through tables of tables, if any."""
     for part in loc:
         if dataclasses.is_dataclass(shape):
             hints = get_type_hints(shape)
@@ -197,9 +193,6 @@ def _known_keys(shape: Any, loc: Sequence[str | int]) -> list[str]:
 
 
 def _description(shape: Any, loc: Sequence[str | int], form: str) -> str:
-    """Put the description of the field at `loc` into `form`.
-
-    It is an empty text where it has none.
-    """
+    """Put the description of the field at `loc`, if any, into `form`."""
     info = getattr(_field_type(shape, loc[:-1]), "__pydantic_fields__", {}).get(str(loc[-1]))
     return form.format(info.description) if info is not None and info.description else ""

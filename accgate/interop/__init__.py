@@ -1,4 +1,4 @@
 """Files of other evaluation tools.
 
-Results come in, and runs go out to trackers and leaderboards.
+Results of other tools come in, and runs go out to trackers and leaderboards.
 """

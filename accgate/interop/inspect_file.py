@@ -1,7 +1,4 @@
-"""A file of Inspect, JSON, or an archive with Zstandard inside.
-
-Here are the texts of a sample in it.
-"""
+"""Files of Inspect, JSON or archives, and the texts of their samples."""
 
 import io
 import json
@@ -93,9 +90,9 @@ def _member(path: Path, raw: bytes, info: zipfile.ZipInfo) -> bytes:
 
 
 def _unpack(packed: bytes, method: int, size: int) -> bytes:
-    """Unpack the content of a member that says its size.
+    """Unpack a member's content, at most a byte more than its size says.
 
-    Of one that is larger it is a byte more, whose checksum differs.
+    The length of a larger one then differs, so that it is refused.
     """
     if method == zipfile.ZIP_STORED:
         return packed
@@ -126,9 +123,7 @@ ATTACHMENT = "attachment://"  # a long text, kept once, by its hash
 
 
 def prompt_text(sample: Mapping[str, Any]) -> str:
-    """Write the prompt.
-
-    It is the input, and the options of a multiple choice one below the other.
+    """Write a sample's prompt, which is its input and below it any options.
 
     >>> prompt_text({"input": [{"role": "user", "content": "2 + 2?", "id": "a1"}], "choices": ["4", "5"]})
     'user: 2 + 2?\\n4\\n5'
@@ -142,9 +137,9 @@ def prompt_text(sample: Mapping[str, Any]) -> str:
 
 
 def message_text(sample: Mapping[str, Any], message: Mapping[str, Any]) -> str | None:
-    """Return the text of a message.
+    """Return the text of a message, if it has any.
 
-    Images and other parts are JSON. None where it has none.
+    Images and other parts are written as JSON.
     """
     content = message.get("content")
     if isinstance(content, list):
@@ -153,10 +148,7 @@ def message_text(sample: Mapping[str, Any], message: Mapping[str, Any]) -> str |
 
 
 def reasoning_text(sample: Mapping[str, Any], message: Mapping[str, Any]) -> str | None:
-    """Return the reasoning of a message.
-
-    None where it has none.
-    """
+    """Return the reasoning of a message, if it has any."""
     content = message.get("content")
     parts = [part for part in content if _is_reasoning(part)] if isinstance(content, list) else []
     return "\n\n".join(_whole(sample, part["reasoning"]) for part in parts if part.get("reasoning")) or None

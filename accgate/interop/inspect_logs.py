@@ -1,6 +1,6 @@
-"""Logs of Inspect as tasks.
+"""Logs of Inspect as tasks, with the values of a scorer.
 
-They have a scorer's values, of each epoch or as Inspect reduced them.
+The values are of each epoch, or as Inspect reduced the epochs of a sample.
 """
 
 import math
@@ -133,10 +133,7 @@ def _all_samples(log: Log) -> list[Sample]:
 
 
 def _scorer(log: Log, metric: str | None) -> str:
-    """Return the chosen scorer.
-
-    It has its key where it gives several values.
-    """
+    """Return the chosen scorer, as `scorer/key` where it gives several values."""
     names = _scorers(log)
     fitting = [name for name in names if metric in (None, name, name.partition("/")[0])]
     if metric is None and len(fitting) > 1 and (headline := log.results.get("headline")):
@@ -150,10 +147,7 @@ def _scorer(log: Log, metric: str | None) -> str:
 
 
 def _scorers(log: Log) -> list[str]:
-    """Name the scorers.
-
-    Those that give several values are `scorer/key`.
-    """
+    """Name the scorers, as `scorer/key` where one gives several values."""
     scores = [each for sample in log.samples for each in (sample.get("scores") or {}).items()]
     values = [(name, score.get("value") if isinstance(score, dict) else None) for name, score in scores]
     keyed = dict.fromkeys(f"{name}/{key}" for name, value in values if isinstance(value, dict) for key in value)
@@ -163,10 +157,7 @@ def _scorers(log: Log) -> list[str]:
 
 
 def _raw(sample: Sample, name: str, key: str) -> Any:
-    """Return the value that the scorer gave.
-
-    None where the sample failed or was left unscored.
-    """
+    """Return the value that the scorer gave, None for a sample without one."""
     score = (sample.get("scores") or {}).get(name)
     value = score.get("value") if isinstance(score, dict) else None
     if key and isinstance(value, dict):
@@ -177,7 +168,7 @@ def _raw(sample: Sample, name: str, key: str) -> Any:
 def _number(log: Log, sample: Sample, value: Any) -> float:
     """Return a value as Inspect's accuracy takes it.
 
-    Values that it takes as 0 with a warning are refused.
+    Values that Inspect takes as 0 with a warning are refused.
     """
     if isinstance(value, str):
         value = LETTERS.get(value, WORDS.get(value.lower(), value))
@@ -192,10 +183,7 @@ def _number(log: Log, sample: Sample, value: Any) -> float:
 
 
 def _figures(log: Log, name: str, key: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """Yield the reducer and the figures of each part about a scorer.
-
-    Parts are those of the results.
-    """
+    """Yield the reducer and the figures of each result of a scorer."""
     for score in log.results.get("scores") or ():
         if score.get("scorer") == name and score.get("name") == (key or name):
             yield str(score.get("reducer") or MEAN), score
@@ -204,7 +192,7 @@ def _figures(log: Log, name: str, key: str) -> Iterator[tuple[str, Mapping[str, 
 def _reducer(log: Log, name: str, key: str, wanted: str | None) -> str:
     """Return how the epochs of a sample become one score.
 
-    It is as chosen, else their mean, else the only way of the log.
+    The chosen way counts, else the mean, else the only way of the log.
     """
     reducers = list(dict.fromkeys(reducer for reducer, _ in _figures(log, name, key))) or [MEAN]
     if wanted in reducers:
@@ -230,10 +218,7 @@ def _reduced_values(log: Log, samples: Sequence[Sample], name: str, key: str, re
 
 
 def _reported_mean(log: Log, name: str, key: str, reducer: str) -> tuple[str, Any] | None:
-    """Return the metric of Inspect that is a mean over samples, and its value.
-
-    None if there is none.
-    """
+    """Return Inspect's metric that is a mean over samples, and its value, if any."""
     figures = [score.get("metrics") or {} for by, score in _figures(log, name, key) if by == reducer]
     metrics = chain.from_iterable(own.values() for own in figures)
     means = (m for m in metrics if str(m.get("name")).rpartition("/")[2] in MEANS and not m.get("group"))
@@ -277,9 +262,9 @@ def _record(id_: str, sample: Sample, score: float | None, name: str) -> Record:
 
 
 def _reading(reply: str | None, score: Mapping[str, Any], *, is_cut: bool) -> str | None:
-    """Return how Inspect read a reply.
+    """Return how Inspect read a reply, None where the log does not say.
 
-    A scorer that finds no answer gives an empty one. None where it does not say.
+    A scorer that finds no answer gives an empty one.
     """
     if reply is None or "answer" not in score:
         return None
@@ -289,10 +274,7 @@ def _reading(reply: str | None, score: Mapping[str, Any], *, is_cut: bool) -> st
 
 
 def _of(kind: type[T], value: Any) -> T | None:
-    """Return a value for display.
-
-    None where it is of another type than expected.
-    """
+    """Return a value, or None where it has another type than expected."""
     return value if isinstance(value, kind) else None
 
 

@@ -154,10 +154,9 @@ def _with_filters(path: Path, lines: list[Line], results: Results | None) -> lis
 
 
 def _choose(path: Path, lines: Sequence[Line], choice: Choice, results: Results | None) -> tuple[str, str]:
-    """Choose metric and filter.
+    """Choose metric and filter, the given ones or the only ones.
 
-    They are the given ones, or the only ones. A metric that lm-eval does not average over samples is not offered, and
-    refused where it is given.
+    A metric that lm-eval does not average over samples is not offered, and refused where it is given.
     """
     pairs = dict.fromkeys((metric, line.filter) for line in lines for metric in _metrics_of(line.row))
     means = [pair for pair in pairs if _is_mean(lines, pair[0], results)]
@@ -225,10 +224,7 @@ def _requests(row: Mapping[str, Any]) -> list[list[Any]]:
 
 
 def _generation(row: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Return the options that text was generated with.
-
-    None where options were scored.
-    """
+    """Return the options that text was generated with, None where options were scored."""
     return next((part for request in _requests(row) for part in request[1:] if isinstance(part, dict)), None)
 
 
@@ -239,10 +235,7 @@ def _reply(row: Mapping[str, Any]) -> str | None:
 
 
 def _answer(row: Mapping[str, Any]) -> str | None:
-    """Return the reply after the filter.
-
-    Of scored options it is the likeliest.
-    """
+    """Return the reply after the filter, or the likeliest of scored options."""
     filtered = row.get("filtered_resps") or ()
     if _generation(row) is not None:
         answer = _first(filtered)
@@ -337,9 +330,7 @@ def _older_results(log: Path) -> Results | None:
 
 
 def results_beside(log: Path, date: str, task: str) -> Results | None:
-    """Read the results of the run that wrote a log.
-
-    None where there are none.
+    """Read the results of the run that wrote a log, if they are beside it.
 
     Raises
     ------

@@ -30,8 +30,8 @@ def export_lm_eval(
 ) -> tuple[Path, Path]:
     """Write the records of a model and task as lm-eval does.
 
-    It writes a task's samples and results. Return the two files. A metric that lm-eval counts in fractions gets points
-    / 100, any other the points as they are. Repeats of a sample are averaged, with all their replies in `resps`.
+    Return the file of samples and that of results. A metric that lm-eval counts in fractions gets points / 100, any
+    other the points as they are. Repeats of a sample are averaged, with all their replies in `resps`.
 
     Raises
     ------
@@ -85,9 +85,9 @@ def _rows(records: Sequence[Record], prompts: Mapping[str, str], metric: str, pa
 
 
 def _occurrence(task: str, id_: str, prompt: str, target: str) -> int:
-    """Number a sample among identical ones.
+    """Number a sample among identical ones, as an import does.
 
-    So an import numbers them alike. It is 0 for ids of other tools.
+    Samples with ids of other tools have the number 0.
     """
     return next((count for count in range(1, 1000) if id_ == sample_id(task, prompt, target, count)), 0)
 

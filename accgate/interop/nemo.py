@@ -31,10 +31,7 @@ NOT_MEASURED = {"infra_error", "system"}  # graded 0 by NeMo Evaluator, though n
 
 @dataclass(frozen=True)
 class Row:
-    """One line.
-
-    It has its problem, its prompt, its scores, and the record of it, which gets its id and score later.
-    """
+    """One line, whose record gets its id and score later."""
 
     number: int
     problem: Any
@@ -73,9 +70,7 @@ def _files_in(folder: Path) -> list[Path]:
 
 
 def import_nemo(path: Path, choice: Choice) -> TaskLog:
-    """Import the task of one file of samples.
-
-    The summary is beside it.
+    """Import the task of one file of samples, with the summary beside it.
 
     Raises
     ------

@@ -46,7 +46,7 @@ def accgate_fixture(request: pytest.FixtureRequest, tmp_path_factory: pytest.Tem
 
 
 class AccuracyGate:
-    """What the fixture `accgate` gives.
+    """The object that the fixture `accgate` gives.
 
     `root` is the folder that paths of configs start from.
     """
@@ -111,7 +111,8 @@ def _no_result(done: subprocess.CompletedProcess[str]) -> str:
 def _failure(result: Result, out: Path) -> str:
     """Write why a test fails.
 
-    It is the headline, a sentence for each check that did not pass, at most three changed answers, and the report.
+    The text has the headline, a sentence for each check that did not pass, at most three changed answers, and the
+    report.
     """
     from accgate.report.flips import flips_of_result
     from accgate.report.story import headline_of
@@ -134,9 +135,9 @@ def _failure(result: Result, out: Path) -> str:
 
 
 def _answer(name: str, text: str | None, end: int = 1, length: int = 100) -> Sequence[str]:
-    """Write a text on one line, cut to its beginning.
+    """Write a text, if there is one, on one line of at most `length` characters.
 
-    With an `end` of -1 it is cut to its end. It is empty without a text.
+    Its beginning stays, or with an `end` of -1 its end.
     """
     from accgate.text import visible
 

@@ -29,7 +29,7 @@ FIGURES = ("gamma", "theta", "alpha", "beta", "p_value", "p_adjusted", "discorda
 class CheckRun:
     """One check of a run.
 
-    `samples` are those that it was decided on; in their place stands why there are none, as where there is no
+    `samples` are those that it was decided on, or a text that says why there are none, such as that there is no
     reference. `settings` are the model's and the task's, with their digests; empty without samples.
     """
 
@@ -45,9 +45,9 @@ class CheckRun:
 
     @property
     def mean_error(self) -> float | None:
-        """Standard error of the candidate's mean, points.
+        """Standard error of the candidate's mean, points, if it has one.
 
-        It is by clusters where there are any. None where it has none.
+        It is by clusters where there are any.
         """
         if isinstance(self.samples, str) or self.verdict.statistic is not None or len(self.samples.ids) < 2:
             return None
@@ -82,17 +82,11 @@ class CheckRun:
 
     @property
     def digests(self) -> dict[str, str]:
-        """What tells this task from another of the same name.
-
-        It is digests of its dataset, prompt, metric and so on.
-        """
+        """Digests of the task's dataset, prompt, metric and so on, by name."""
         return {key.removeprefix("task "): str(v) for key, v in self.settings.items() if key.startswith("task ")}
 
     def table(self, name: str) -> dict[str, Any]:
-        """Return a table of the model's settings.
-
-        It is empty where there is none.
-        """
+        """Return a table of the model's settings, empty where there is none."""
         table = self.settings.get(name)
         return dict(table) if isinstance(table, dict) else {}
 
@@ -113,9 +107,7 @@ class CheckRun:
 
 
 def write_files(out: Path, files: Mapping[Path, bytes]) -> list[Path]:
-    """Write what a run is exported as into the folder `out`.
-
-    Return the files.
+    """Write an export's files into the folder `out`, and return their paths.
 
     Raises
     ------
@@ -130,9 +122,9 @@ def write_files(out: Path, files: Mapping[Path, bytes]) -> list[Path]:
 
 @dataclass(frozen=True)
 class RunFolder:
-    """A run.
+    """A finished run.
 
-    It has its result, its checks, the file they come from and that file's SHA-256.
+    `path` is its accgate.json, and `sha256` that file's digest.
     """
 
     path: Path
@@ -150,7 +142,7 @@ class RunFolder:
 def read_run(path: Path, *, tasks: Sequence[str] = ()) -> RunFolder:
     """Read a finished run, from its folder or its accgate.json.
 
-    It has only checks of these tasks where some are named.
+    With `tasks` only their checks are read.
 
     Raises
     ------

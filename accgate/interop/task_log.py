@@ -1,6 +1,6 @@
-"""One task of another tool's log.
+"""One task of another tool's log, kept as a run or a reference.
 
-Its run records, and the mean that the tool reported, are kept as a run or a reference.
+It has run records, and the mean that the tool reported.
 """
 
 import math
@@ -29,10 +29,10 @@ TOLERANCE = 1e-9  # relative: another order of summation, no more
 
 @dataclass(frozen=True)
 class Choice:
-    """What to import of logs.
+    """What the user chose to import of logs.
 
-    It is the metric, and its filter or reducer, None where a log holds only one. `scale` is the factor to points, and
-    `model` what to call the model.
+    The metric, filter and reducer are None where a log holds only one. `scale` is the factor to points, and `model`
+    what to call the model.
     """
 
     metric: str | None = None
@@ -76,9 +76,9 @@ class TaskLog:
 
 
 def sample_mean(scores: Iterable[tuple[str, float]]) -> float:
-    """Average (id, score) over the samples.
+    """Average (id, score) over the samples, NaN of none.
 
-    The repeats of each are averaged first. It is NaN of none.
+    The repeats of each sample are averaged first.
 
     >>> sample_mean([("a", 100.0), ("a", 0.0), ("b", 100.0)])
     75.0
@@ -124,7 +124,7 @@ def finite_score(where: str, name: str, value: Any) -> float:
 def import_samples(path: Path, choice: Choice, layout: Layout) -> TaskLog:
     """Return the scores of a file as records without replies.
 
-    Its folder and its name may be those of model and task.
+    Without a chosen name the model is called after the file's folder, and the task after the file.
 
     Raises
     ------
@@ -154,7 +154,7 @@ def import_samples(path: Path, choice: Choice, layout: Layout) -> TaskLog:
 def write_run(out: Path, log: TaskLog) -> RecordPaths:
     """Write records, prompts and settings as a run does.
 
-    They are under the model's name, and present ones must be the same.
+    They go under the model's name. Records that are already there must be the same.
 
     Raises
     ------
@@ -174,14 +174,14 @@ def write_run(out: Path, log: TaskLog) -> RecordPaths:
 
 
 def files_of(paths: Iterable[Path], inside: Callable[[Path], Sequence[Path]], lack: str = "") -> list[Path]:
-    """List the files that are named, each once.
+    """List the files that are named one by one or by a folder, each once.
 
-    They are named one by one or by a folder. `inside` are those of a folder.
+    `inside` lists those of a folder.
 
     Raises
     ------
     BadInput
-        For a folder without any, whose `lack` is said.
+        For a folder without any; `lack` says what it lacks.
     """
     files: dict[Path, Path] = {}
     for path in paths:
@@ -200,7 +200,7 @@ def written_as(path: Path, form: str, fix: str = "import the file it wrote") -> 
     Raises
     ------
     BadInput
-        For what its parts raise.
+        For any error that its malformed parts raise.
     """
     try:
         yield
@@ -243,10 +243,7 @@ def import_each(
 
 
 def missing_scores(records: Sequence[Record]) -> str:
-    """Say how many samples lack a score, and their ids.
-
-    It is empty where all have one.
-    """
+    """Say how many samples lack a score, and their ids, if any do."""
     failed = list(dict.fromkeys(record.id for record in records if record.score is None))
     return f"no score for {count_of(len(failed), 'sample')}: {some_of(failed)}" if failed else ""
 

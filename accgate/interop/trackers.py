@@ -1,7 +1,4 @@
-"""A run in experiment trackers.
-
-They are MLflow's store, and Weights & Biases in offline mode.
-"""
+"""A run in MLflow's store, or for Weights & Biases in offline mode."""
 
 import json
 import math
@@ -22,9 +19,9 @@ SHA = "accgate.sha256"  # the tag by which a run is found again
 
 
 def score_rows(check: CheckRun) -> Iterator[tuple[str, float | None, float | None]]:
-    """Yield each sample that the check used.
+    """Yield id, score and reference score of each sample that the check used.
 
-    It has its id, its score and the reference's, points, repeats averaged.
+    Scores are in points, repeats averaged.
     """
     if isinstance(check.samples, str):
         return

@@ -32,7 +32,7 @@ MEDIA = "no task of the library: pictures, sound and video in one request"
 class NoAccuracies(BadInput):
     """A file of the suite without accuracies.
 
-    It is empty, or has other figures, such as acceptance_length.yaml.
+    It is empty, or has other figures, as acceptance_length.yaml does.
     """
 
 
@@ -146,7 +146,7 @@ def read_suite(path: Path, *, sigma: float | None = None, num_samples: int | Non
 
 
 def suite_files(paths: Sequence[Path]) -> list[Path]:
-    """Reference files named one by one or by their folder.
+    """List reference files that are named one by one or by their folder.
 
     Raises
     ------
@@ -175,9 +175,9 @@ def _content(path: Path) -> dict[Any, Any]:
 
 
 def _fault(events: Iterable[Any]) -> str | None:
-    """Say what a file of the suite does not have.
+    """Say which construct of YAML no file of the suite has, if one is there.
 
-    Such takes a parser's time without end, too.
+    Aliases and deep nesting could also keep a parser busy without end.
     """
     depth = 0
     for event in events:
@@ -298,8 +298,6 @@ def keep_means(store: Path, references: Sequence[SuiteReference], *, reason: str
 
 def task_tables(references: Sequence[SuiteReference]) -> str:
     """Write the `[tasks]` of accuracy.toml that decide as the suite does.
-
-    They have the other figures of some references.
 
     >>> from accgate.interop.trtllm import SuiteReference
     >>> print(task_tables([SuiteReference(Path("mmlu.yaml"), "m", {}, "mmlu", 68.2, 4096, 50.0, 0.05, 0.2, True)]))

@@ -1,7 +1,7 @@
-"""The folder of a trial, and each of its arms.
+"""The folder of a trial, and its arms.
 
-An arm is a model with its settings, asked on samples in an order of their own. From the folder nothing is ever removed
-but what an earlier trial of the same command wrote.
+An arm is a model with its settings, asked on samples in an order of their own. From the folder nothing is removed but
+what an earlier trial of the same command wrote.
 """
 
 import contextlib
@@ -29,7 +29,8 @@ MARK = ".accgate"  # in a folder that was empty when a trial began in it: the co
 class TrialFolder:
     """What a command writes into its folder.
 
-    `models` is a pattern of the folders in it that hold records, and `files` are the names of what lies beside them.
+    `models` is a pattern of the folders in it that hold records, and `files` are the names of other files that the
+    command writes.
     """
 
     command: str
@@ -39,16 +40,14 @@ class TrialFolder:
     def begin(self, out: Path, *, resume: bool = False) -> None:
         """Make the folder.
 
-        Unless the trial goes on, remove the records of an earlier one. Raises as `held`.
+        Unless the trial goes on, remove the records of an earlier one. Raises as `held` does.
         """
         with self.held(out, resume=resume):
             pass
 
     @contextlib.contextmanager
     def held(self, out: Path, *, resume: bool = False) -> Iterator[None]:
-        """Begin in the folder, and refuse another trial in it.
-
-        It is free again once this one has ended.
+        """Begin in the folder, and refuse another trial in it until this one ends.
 
         Raises
         ------
@@ -101,7 +100,7 @@ Scored = Mapping[str, float | None]
 class Answers:
     """What an arm answered.
 
-    It has the records of its samples, their scores, and how many replies were asked for.
+    `questions` is the number of replies that were asked for.
     """
 
     records: Sequence[Record]
@@ -121,9 +120,8 @@ def ask(
 ) -> Answers:
     """Ask a model for its answer to each sample.
 
-    Its score is in points turned so that higher is better. The model has a `name` of its own there. The records lie in
-    `out`, from where an arm that was broken off goes on. `ends` says of the finished beginning of `ids` whether no more
-    is needed.
+    Scores are in points, turned so that higher is better. Records lie in `out` under `name`, and an arm that broke off
+    goes on from them. `ends` gets the scores of the finished beginning of `ids`, and tells whether they are enough.
 
     Raises
     ------
@@ -153,9 +151,9 @@ def ask(
 
 
 def mean_scores(check: Check, records: Sequence[Record]) -> Scored:
-    """Return the mean score of each sample, that of `Scores.means`.
+    """Return the mean score of each sample, as `Scores.means` has it.
 
-    It is turned so that higher is better. None where one failed.
+    Scores are turned so that higher is better. A sample with a failed repeat has None.
     """
     sums: dict[str, list[float | None]] = {}
     for record in records:

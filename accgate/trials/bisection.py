@@ -1,6 +1,6 @@
-"""Which commit lost the answers.
+"""The search for the commit that lost answers.
 
-The search places what was lost and gained, and names a net loss alone.
+It places each lost or gained sample between commits, and names only commits with a net loss.
 """
 
 from __future__ import annotations
@@ -113,10 +113,7 @@ def bisect(
 
 
 def _beginning(changed: Sequence[tuple[str, bool]], lost: int) -> Sequence[tuple[str, bool]]:
-    """Return the first samples that changed, with so many lost ones.
-
-    It is all where there are fewer.
-    """
+    """Return the first samples that changed, up to so many lost ones."""
     places = [place for place, (_, is_lost) in enumerate(changed) if is_lost]
     return changed if lost >= len(places) else changed[: places[lost - 1] + 1]
 
@@ -136,9 +133,9 @@ def _check_of(rules: Path, model: str | None, task: str | None) -> Check:
 
 @dataclass
 class _Search:
-    """The answers so far, and how more are had.
+    """A search for commits, with the answers so far.
 
-    They are of each sample at each commit, as signs of its change.
+    `answers` has for each (sample, commit) -1 where the sample is lost, 1 where it is gained, else 0.
     """
 
     history: History
@@ -155,18 +152,13 @@ class _Search:
 
     @property
     def search(self) -> dict[str, str | None]:
-        """Return what was asked, and by whose rules.
-
-        Answers to anything else are never mixed in.
-        """
+        """Which search this is, since answers of another one are never mixed in."""
         good, config = self.history.commits[0].sha, self.history.path.as_posix()
         asked = {"model": self.check.model, "task": self.check.task.name, "serve": self.serve}
         return {"good": good, "config": config, **asked}
 
     def read_answers(self) -> None:
-        """Read the answers of a search that goes on.
-
-        A torn last line is dropped.
+        """Read the answers of a search that goes on, and drop a torn last line.
 
         Raises
         ------
@@ -196,10 +188,10 @@ class _Search:
                 self.answers[id_, number] = 1 if id_ in gained else 0 if right else -1
 
     def changed(self, run: Path | None) -> list[tuple[str, bool]]:
-        """Return the samples that the bad commit lost or gained.
+        """Return the samples that the bad commit lost or gained, in the fixed order.
 
-        Each says whether it lost it. They are in the fixed order. They are those of a run of it, and of more samples
-        asked here until a net loss is shown.
+        Each comes with whether it was lost. They are those of a `run` of that commit, and of more samples asked here
+        until a net loss is shown.
 
         Raises
         ------
@@ -247,7 +239,7 @@ class _Search:
     def _ask_bad(self, ids: Sequence[str], signs: dict[str, int], needed: float) -> bool:
         """Ask the bad commit until its net loss is shown.
 
-        It goes in the fixed order. Return whether it is.
+        Return whether it is shown. Samples are asked in their order.
         """
         last = len(self.history.commits) - 1
 
@@ -269,7 +261,7 @@ class _Search:
     def search_for_culprits(self, changed: Sequence[tuple[str, bool]]) -> None:
         """Place the samples that changed, a few at first.
 
-        It goes on until commits are named or no sample is left.
+        The search goes on until commits are named or no sample is left.
         """
         last, changed = len(self.history.commits) - 1, list(changed)
         for count in BATCHES:
@@ -291,7 +283,7 @@ class _Search:
     def _place(self, changed: Sequence[tuple[str, bool]]) -> None:
         """Ask commits until nothing more tells where these samples changed.
 
-        Those placed before are asked, too.
+        Samples that were placed before are asked, too.
         """
         last = len(self.history.commits) - 1
         self._ask(last, [id_ for id_, _ in changed])
@@ -326,7 +318,7 @@ class _Search:
     def found(self) -> tuple[list[Culprit], list[Culprit]]:
         """Return the commits that lost answers, and those that flip them either way.
 
-        They are oldest first.
+        Both are oldest first.
         """
         samples = [*self.placed.values()]
         evidence, counts, named = evidence_of(samples), counts_of(samples), culprits(samples)[:MOST]
@@ -351,7 +343,7 @@ class _Search:
     def _signs_of(self, scores: Scored) -> dict[str, int]:
         """Return whether each sample is lost (-1), gained (1) or as before (0).
 
-        It must have a score.
+        Samples without a score are left out.
         """
         before = reference_scores(self.check)
         return {
@@ -404,10 +396,7 @@ class _Search:
         return replace(planned, settings=replace(planned.settings, engine="openai", options=options))
 
     def write_log(self, culprits: Sequence[Culprit]) -> None:
-        """Write what was found as `git bisect log` does.
-
-        `git bisect replay` reads it.
-        """
+        """Write a log as `git bisect log` does, for `git bisect replay`."""
         commits = self.history.commits
 
         def mark(word: str, commit: Commit) -> list[str]:

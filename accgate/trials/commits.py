@@ -1,7 +1,4 @@
-"""The commits of a repository between a good and a bad one.
-
-Here is a working tree of each, too.
-"""
+"""The commits of a repository between a good and a bad one, and their trees."""
 
 from __future__ import annotations
 
@@ -21,7 +18,7 @@ LONGEST = 600.0  # seconds that git may take
 class History:
     """A repository's commits from a good one to a bad one, oldest first.
 
-    They are along first parents, and `path` is that of a file.
+    Merges are followed to their first parent. `path` is that of the file within the repository.
 
     Raises
     ------

@@ -25,7 +25,7 @@ FOLDER = TrialFolder("ab", models="*")
 class Comparison:
     """What came of one task.
 
-    It has the verdict on the second model, and in a two-sided comparison also on the first.
+    `verdict` is on the second model. A two-sided comparison has the `other` on the first, and an `answer`.
     """
 
     task: str

@@ -1,6 +1,6 @@
-"""Which commits lost answers, from samples placed between commits.
+"""Which commits lost answers, as evidence, and what to ask next.
 
-Here are the evidence, and the next question.
+The evidence is of samples that were placed between commits.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Cell = tuple[int, int]
 def needed_evidence(run_alpha: float) -> float:
     """Return the evidence of a net loss that keeps false alarms rare.
 
-    They are of a gate at `run_alpha`.
+    The alarms are those of a gate at `run_alpha`.
     """
     return 1.0 / (HALF * ALPHA * run_alpha)
 
@@ -30,7 +30,7 @@ def needed_evidence(run_alpha: float) -> float:
 class Placed:
     """A sample that was `lost`, or else gained.
 
-    It was after commit `low` and by commit `high`.
+    It changed after commit `low` and by commit `high`.
     """
 
     lost: bool
@@ -38,14 +38,14 @@ class Placed:
     high: int
 
     def answered(self, place: int, *, is_changed: bool) -> Placed:
-        """Return the sample once a commit between was asked."""
+        """Return the sample once a commit between the two was asked."""
         return replace(self, high=place) if is_changed else replace(self, low=place)
 
 
 def evidence_of(samples: Sequence[Placed]) -> dict[Cell, float]:
     """Return the evidence of a net loss in each place, the strongest first.
 
-    There samples changed. A place is the commits after its first up to its last. Where a commit flips answers either
+    A place is where samples changed: the commits after its first, up to its last. Where a commit flips answers either
     way, each sample that changed there is as likely lost as gained: the evidence is that of `coin_evidence`, and small.
 
     References
@@ -81,10 +81,7 @@ def culprits(samples: Sequence[Placed]) -> list[Cell]:
 
 
 def is_explained(samples: Sequence[Placed]) -> bool:
-    """Tell whether some commits are named, and no other place points at a loss.
-
-    The loss is a net one.
-    """
+    """Tell whether some commits are named, and no other place points at a loss."""
     named = culprits(samples)
     return bool(named) and all(value < LITTLE for cell, value in evidence_of(samples).items() if cell not in named)
 
@@ -92,9 +89,9 @@ def is_explained(samples: Sequence[Placed]) -> bool:
 def next_question(samples: Sequence[Placed], skipped: frozenset[int]) -> tuple[int, list[int]] | None:
     """Return the commit to ask next, and the samples to ask of it.
 
-    None where nothing more would tell. Samples are first asked where others were. Then the place with the strongest
-    evidence is halved, and so are others with evidence, until some commit is named and no wider place could be. Those
-    of `skipped` cannot be asked.
+    Return None where nothing more would tell. Samples are first asked where others were. Then the place with the
+    strongest evidence is halved, and so are others with evidence, until some commit is named and no wider place could
+    be. Commits in `skipped` cannot be asked.
 
     >>> next_question([Placed(True, 0, 8)] * 3, frozenset({4}))
     (5, [0, 1, 2])

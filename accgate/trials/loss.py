@@ -1,7 +1,4 @@
-"""The answers that a check of a run lost.
-
-Here are its check as the config plans it now, and the answers asked again.
-"""
+"""The answers that a check of a run lost, and how they are asked again."""
 
 import json
 from collections import Counter
@@ -36,7 +33,7 @@ CHANCE = 100  # one in so many, that samples without an answer in the run are th
 class Loss:
     """A check that lost answers.
 
-    It has their ids in the fixed order, and the engine that ran.
+    `ids` are the lost samples in the fixed order, and `engine` is the one that ran.
     """
 
     check: Check
@@ -69,7 +66,7 @@ def loss_of(config: Config | str | Path, run: Path, model: str | None, task: str
 class Changed:
     """The answers that a run lost and gained, each in order.
 
-    It was not decided on the `further` samples.
+    The verdict of the run does not rest on the `further` samples.
     """
 
     lost: tuple[str, ...]
@@ -108,8 +105,8 @@ def reference_scores(check: Check) -> Mapping[str, float]:
 def refuse_unread(loss: Loss, records: Sequence[Record]) -> None:
     """Refuse replies to lost samples of which none holds an answer.
 
-    Those in the run did, beyond chance. The same model was asked with the same settings, so whatever gave such replies,
-    they tell nothing of the loss.
+    Replies in the run did hold answers, beyond chance. The same model was asked with the same settings, so whatever
+    gave these replies, they tell nothing of the loss.
 
     Raises
     ------
@@ -157,7 +154,7 @@ def _check_of(config: Config, rules: Rules, verdict: Verdict) -> Check:
 def _refuse_other_settings(check: Check, run: Path) -> None:
     """Refuse a config that changed since the run.
 
-    Its settings would be blamed for another's loss.
+    Otherwise settings would be blamed for a loss that is not theirs.
     """
     recorded = settings_of_run(paths_of(run, *check.key))
     model = check.planned_model.settings
@@ -178,9 +175,9 @@ def rerun(
     resume: bool = False,
     observer: Observer,
 ) -> AskedAgain:
-    """Ask the lost answers of a run again, nothing else changed.
+    """Ask the lost answers of a run again, with nothing else changed.
 
-    The verdict stays what it is.
+    The verdict of the run stays what it is.
 
     Raises
     ------

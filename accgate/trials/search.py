@@ -1,6 +1,6 @@
-"""Which changed setting lost the answers.
+"""The search for the changed setting that lost the answers.
 
-The candidate with each put back is asked beside the candidate asked again.
+The candidate with each setting put back is asked beside the candidate asked again.
 """
 
 import itertools
@@ -47,7 +47,7 @@ def blame(
 ) -> Blame:
     """Ask again what a run lost, with each changed setting put back.
 
-    It says which of them explain the loss.
+    Return which of the settings explain the loss.
 
     Parameters
     ----------
@@ -92,7 +92,7 @@ def blame(
 def _usable(check: Check, settings: Settings) -> Settings:
     """Return the settings that can be tried.
 
-    Those go whose old value no engine takes, where the reference's model cannot be made.
+    Where the reference's model cannot be made, those settings are left out whose old value no engine takes.
 
     Raises
     ------
@@ -141,9 +141,7 @@ class _Budget:
         return self.ends_at is not None and self.clock() >= self.ends_at
 
     def remaining(self, questions: int, repeats: int) -> int | None:
-        """How many samples may be asked yet.
-
-        None for any number.
+        """Return how many samples may be asked yet, None for any number.
 
         Raises
         ------
@@ -162,10 +160,7 @@ class _Budget:
 
 @dataclass
 class _Arm:
-    """A trial's arm with what it scored so far.
-
-    It has the arm beside which it is held.
-    """
+    """A trial's arm with what it scored so far."""
 
     kind: Kind
     names: tuple[str, ...]
@@ -280,9 +275,9 @@ class _Search:
             self._each(out, names, list(self.now))  # those of earlier parts too, which were too few to show a cause
 
     def _each(self, out: Path, names: Sequence[str], ids: Sequence[str]) -> None:
-        """Try each setting put back, each set alone, and pairs.
+        """Try each setting put back and each set alone.
 
-        Pairs are tried where no single one was found.
+        Pairs are tried where no single setting was found.
         """
         for name in names:
             self._trial(out, _Arm("put back", (name,), self.settings.put_back([name])), ids)
@@ -301,7 +296,7 @@ class _Search:
     def _is_settled(self) -> bool:
         """Tell whether the named causes explain most of the net loss.
 
-        It is settled, too, where the settings together explain little.
+        The search is settled, too, where all settings together explain little.
         """
         trials = [*map(self._trial_of, self.arms.values())]
         lost, gained = len(self.loss.ids), len(self.changed.gained)
@@ -318,7 +313,7 @@ class _Search:
         return cause.levels_of(self.alpha, len(self.settings.values), selection, is_gated=is_gated)
 
     def _is_found(self, names: tuple[str, ...]) -> bool:
-        """Tell whether a setting put back and set alone is named.
+        """Tell whether a setting is named that was put back and set alone.
 
         Further samples could only hide that again.
         """
@@ -329,9 +324,9 @@ class _Search:
         return self._trial_of(self.arms[kind, names]).finding
 
     def _trial(self, out: Path, arm: _Arm, ids: Sequence[str], *, whole: bool = False) -> None:
-        """Ask an arm until its trial is finished, or `whole`.
+        """Ask an arm until its trial is finished, or with `whole` to its end.
 
-        Others are held beside one that is whole.
+        An arm that others are compared with is asked whole.
         """
         arm = self.arms.setdefault((arm.kind, arm.names), arm)
         ids = [id_ for id_ in ids if id_ not in arm.scores]
@@ -351,10 +346,7 @@ class _Search:
             self.saves(self._blame("before it was finished"))
 
     def _trial_of(self, arm: _Arm, more: Scored = EMPTY) -> Trial:
-        """Return what an arm shows by its scores so far.
-
-        Those that are not its own yet count, too.
-        """
+        """Return what an arm shows by its scores so far, and by `more` of them."""
         without: Scored = self.now
         scores = back = {**arm.scores, **more}
         if arm.kind == "set alone":

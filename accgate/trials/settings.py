@@ -1,7 +1,4 @@
-"""The settings of a model that differ from its reference's.
-
-Here is how they are put back.
-"""
+"""Settings that differ between a model and its reference, and how to put them back."""
 
 from __future__ import annotations
 
@@ -105,7 +102,7 @@ def settings_of(reference: Reference, model: Model, info: EngineInfo | None) -> 
 def _own(settings: Mapping[str, Any]) -> dict[str, Any]:
     """Return the settings that are in accuracy.toml.
 
-    What follows from them cannot be put back by itself.
+    Others follow from these, and cannot be put back by themselves.
     """
     return {key: value for key, value in settings.items() if key in ("model", "options", "sampling")}
 
@@ -113,7 +110,7 @@ def _own(settings: Mapping[str, Any]) -> dict[str, Any]:
 def _fill(table: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:
     """Add an empty table for each that only the other has.
 
-    So its keys are settings of their own.
+    Then the keys of that table are settings of their own.
     """
     filled = dict(table)
     for key, value in other.items():

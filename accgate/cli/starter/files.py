@@ -70,10 +70,10 @@ class Answers:
 
 @dataclass(frozen=True)
 class OwnTask:
-    """A task over a file of rows.
+    """A task over a file of the user's rows.
 
-    It has its fields, its metric and what is extracted for that. With `asks_all` a run does not stop early: so few rows
-    show a smaller drop then. `about` says in words what was guessed and how replies are scored.
+    `text` is its definition. With `asks_all` a run asks every row and does not stop early, so that few rows show a
+    smaller drop. `about` says in words what was guessed and how replies are scored.
     """
 
     name: str
@@ -149,10 +149,7 @@ def workflow_text(config: str, engine: str = "openai", model: str = "", base_url
 
 
 def _place_of(weights: str, model: str) -> Literal["mounted", "in the repository", "elsewhere"]:
-    """Return where the container finds the weights.
-
-    It goes as far as their path shows it.
-    """
+    """Return where the container finds the weights, as far as their path shows."""
     if weights.startswith("/") and PLAIN.fullmatch(weights):
         return "mounted"
     outside = weights.startswith(("/", "..")) or model.startswith(("~", PACKAGE))
@@ -160,9 +157,7 @@ def _place_of(weights: str, model: str) -> Literal["mounted", "in the repository
 
 
 def model_name(model: str) -> str:
-    """Name a model in the config.
-
-    It is the last part of what its engine calls it.
+    """Name a model in the config, after the last part of its engine's name.
 
     >>> model_name("Qwen/Qwen3-0.6B"), model_name("package://a/Smol.Q4_1.gguf"), model_name("/")
     ('Qwen3-0.6B', 'Smol.Q4_1', 'model')
@@ -174,7 +169,7 @@ def model_name(model: str) -> str:
 def name_fault(name: str) -> str | None:
     """Say what is wrong with a model's name.
 
-    None if the folder of its references can have the same name.
+    Return None for a name that the folder of its references can have.
 
     >>> name_fault("qwen3-0.6b"), name_fault("my model")
     (None, "is 'my model'; use up to 100 of A-Z, a-z, 0-9, - and _, and . after the first")
@@ -187,7 +182,7 @@ def name_fault(name: str) -> str | None:
 def add_ignored(text: str) -> str | None:
     """Add the folder of runs to the text of a .gitignore.
 
-    None if it is there already.
+    Return None if it is there already.
 
     >>> add_ignored("*.pyc")
     '*.pyc\\naccgate-out/\\n'
@@ -198,10 +193,7 @@ def add_ignored(text: str) -> str | None:
 
 
 def repository_of(folder: Path) -> Path:
-    """Find the top of the repository that a folder is in.
-
-    It is the folder itself if it is in none.
-    """
+    """Find the top of the repository that a folder is in, else the folder."""
     return next((path for path in (folder, *folder.parents) if (path / ".git").exists()), folder)
 
 
@@ -212,17 +204,14 @@ def theta_of(task: str) -> float:
 
 
 def repeats_of(task: str) -> int:
-    """Return how often each sample of a library task is asked when sampling.
-
-    That is at a temperature above 0.
-    """
+    """Return how often a library task asks each sample at a temperature above 0."""
     return 8 if (_definition_of(task).num_samples or FEW) < FEW else 4
 
 
 def reasoning_fault(task: str) -> str | None:
-    """Say why a task of the library is none for a model that reasons.
+    """Say why a task of the library does not suit a model that reasons.
 
-    None if it is one.
+    Return None if it does.
     """
     if _definition_of(task).mode == "completion":
         return f"{task} is a raw completion, in which a model does not reason; name tasks that are asked in a chat"

@@ -1,11 +1,12 @@
-"""A task of a user's own rows.
+"""A task of the user's own rows.
 
-It finds which field is the prompt, which the answer, and how replies are scored.
+This module finds which field is the prompt, which the answer, and how replies are scored.
 """
 
 import json
 import os
 import re
+from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -13,7 +14,7 @@ from typing import Any
 
 import tomli_w
 
-from accgate.cli.starter.files import THETA, Answers, OwnTask
+from accgate.cli.starter.files import LARGEST, THETA, Answers, OwnTask
 from accgate.cli.starter.shapes import COMMAS, SHOWN, Rows, Shape, Unsure, shape_of
 from accgate.errors import BadInput
 from accgate.inputs.parquet import MOST
@@ -29,7 +30,8 @@ FEW_LABELS, FEW_WORDS = 12, 5
 class _Scoring:
     """How replies are scored.
 
-    It has a metric, the lines of [extract] for it, why it was taken, and the tokens that a reply may have.
+    `extract` has the lines of [extract] for the metric, `why` says why it was chosen, and a reply may have
+    `max_tokens`.
     """
 
     metric: str
@@ -41,7 +43,7 @@ class _Scoring:
 def own_task(data: Path, home: Path, answers: Answers) -> OwnTask:
     """Make the task of a file's rows.
 
-    What is None in `answers` is guessed from them. `home` is the folder where the task's own file will stand.
+    Answers that are None are guessed from the rows. `home` is the folder where the task's own file will stand.
 
     Raises
     ------
@@ -85,7 +87,7 @@ def _quoted(names: Iterable[str]) -> str:
 def _key_of_rows(data: Path) -> str | None:
     """Return the key of a JSON object that holds the rows.
 
-    None for a list and for other files.
+    Return None for a list and for other files.
     """
     content = read_json(data, MOST, "is the file cut off?") if data.suffix.lower() == ".json" else []
     keys = [key for key, value in content.items() if isinstance(value, list)] if isinstance(content, dict) else []
@@ -214,5 +216,6 @@ def _theta_of(rows: int) -> tuple[float, bool]:
 
     if plan(THETA, test="gsprt").n <= rows:
         return THETA, False
-    sizes = (half / 2.0 for half in range(int(2 * THETA), 200))
-    return next((theta for theta in sizes if plan(theta, test="paired").n <= rows), 100.0), True
+    halves = range(2 * int(LARGEST))  # of a point
+    least = bisect_left(halves, True, int(2 * THETA), key=lambda half: plan(half / 2.0, test="paired").n <= rows)
+    return least / 2.0, True

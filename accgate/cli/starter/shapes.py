@@ -1,6 +1,6 @@
 """The shapes of people's rows.
 
-Each has the columns that are asked or hold the answer, and templates for them.
+A shape has the columns that are asked or hold the answer, and templates for them.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ FORMS = {"letter": "its letter", "text": "its text", "0": "its number from 0", "
 class Unsure(BadInput):
     """Rows that can be taken in several ways.
 
-    The answer to `field` of `Answers` settles which.
+    The answer to `field` of `Answers` says which is meant.
     """
 
     def __init__(self, fault: str, field: str, choices: Sequence[str]) -> None:
@@ -52,8 +52,8 @@ class Unsure(BadInput):
 class Shape:
     """Templates of what is `asked` and of the answer.
 
-    It has the columns that these use. Every row must have something in those that are `needed`, of which the last has
-    the answer. `metric` is the one that answers of this kind take, "" where their texts decide.
+    Every row must have something in the columns that are `needed`, of which the last has the answer. `others` are used
+    too. `metric` is what answers of this kind take, "" where their texts decide.
     """
 
     asked: Mapping[str, str]
@@ -90,10 +90,7 @@ class Rows:
         return list(dict.fromkeys(name for row in self.rows[:LOOKED_AT] for name in row))
 
     def values(self, name: str) -> list[Any]:
-        """Return the values of a column.
-
-        They are out of JSON where all are texts of it.
-        """
+        """Return the values of a column, parsed where all are texts of JSON."""
         values = [row.get(name) for row in self.rows[:LOOKED_AT]]
         return [json.loads(str(value)) for value in values] if self._is_json(name) else values
 
@@ -125,7 +122,7 @@ class Rows:
 def shape_of(data: Rows, prompt: str | None, answer: str | None, form: str | None) -> Shape:
     """Find the shape of rows.
 
-    What is None follows from the names and values of their columns.
+    Arguments that are None are guessed from the names and values of the columns.
 
     Raises
     ------
@@ -151,7 +148,7 @@ def shape_of(data: Rows, prompt: str | None, answer: str | None, form: str | Non
 def _question(data: Rows, prompt: str | None, answer: str | None, form: str | None) -> Shape:
     """Shape rows of questions.
 
-    They may have a context before them and options behind them.
+    A context may stand before the question, and options after it.
     """
     choices, offered = _options(data)
     others = [name for name in data.names if name not in (*offered, prompt)]
@@ -205,7 +202,7 @@ def _one(data: Rows, names: Sequence[str], option: str, others: Sequence[str] | 
 def _answer(data: Rows, name: str) -> tuple[str, str]:
     """Return the template of a column's answers, and the metric for them.
 
-    The metric is there if answers of their kind take one.
+    The metric is "" where the answers' texts decide it.
     """
     if name not in data.names:
         raise BadInput(f"--answer-field {name}: no row of {data.path} has it; {nearest(name, data.names)}")
@@ -230,16 +227,16 @@ def _answer(data: Rows, name: str) -> tuple[str, str]:
 def _has_decimal_commas(values: Sequence[Any]) -> bool:
     """Tell whether all values are numbers, some with a decimal comma.
 
-    One at least has it for certain. A comma before three digits may part thousands.
+    A comma before three digits may separate thousands, so at least one must stand before another number of digits.
     """
     is_number = all(re.fullmatch(r"[-+]?[\d.]*\d(,\d+)?", str(value)) for value in values)
     return is_number and any(re.search(r",(\d\d?|\d{4,})$", str(value)) for value in values)
 
 
 def _turn_of(data: Rows, name: str) -> tuple[str, str] | None:
-    """Return the keys of who speaks and what is said.
+    """Return the keys of who speaks and what is said in a column.
 
-    They are there where a column holds conversations.
+    Return None for a column without conversations.
     """
     if not data.all(name, list):
         return None
@@ -308,7 +305,7 @@ def _options(data: Rows) -> tuple[Mapping[str, str], list[str]]:
 def _with_right_option(data: Rows, shape: Shape, form: str | None) -> Shape | None:
     """Make the right option's label the answer of a shape.
 
-    It goes by the form that the answers of all rows can have.
+    The answers name options in a form that fits all rows.
     """
     answer, own = shape.needed[-1], f"{data.expression(shape.needed[-1])} | string"
     templates = {
