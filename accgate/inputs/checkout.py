@@ -1,4 +1,4 @@
-"""What a checkout has in place of a file, and which commit it is of.
+"""What a checkout has in place of a file, and its commit.
 
 In place of a file there may be a pointer, an encrypted file, an unresolved merge, or nothing.
 """
@@ -34,7 +34,7 @@ LINK = 0o120000  # mode of a link
 
 
 def stand_in_of(path: Path) -> tuple[str, str] | None:
-    """Say what a file is in the place of its content, and what to do.
+    """Say what stands in place of a file's content, and what to do.
 
     Return None where it is the content itself.
     """

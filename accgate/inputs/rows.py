@@ -51,7 +51,7 @@ WHOLE = 2.0**63  # orjson rounds whole numbers beyond 64 bits to floats, none of
 
 
 def read_table(path: Path) -> Iterator[tuple[int, Row]]:
-    """Yield (line, row) of every row of a table, or else of a JSONL file.
+    """Yield (line, row) of every row of a table or a JSONL file.
 
     The file's ending tells which it is. A JSONL file is never held whole. Cells are separated by commas, semicolons or
     tabs, as the header shows. Text is UTF-8; that of a table may also be UTF-16 with its mark, or Windows-1252 where it
@@ -280,7 +280,7 @@ def _number_in(text: str, path: Path, line: int) -> float:
 
 
 def is_mark(value: Any) -> bool:
-    """Tell whether a score says right or wrong in a word or as a boolean.
+    """Tell whether a score says right or wrong in a word or boolean.
 
     >>> is_mark(True), is_mark("passed"), is_mark("TRUE"), is_mark("1")
     (True, True, True, False)
@@ -289,7 +289,7 @@ def is_mark(value: Any) -> bool:
 
 
 def text_of(row: Mapping[str, Any], column: str, path: Path, line: int) -> str | None:
-    """Return the label of a row of scores in a column, as text, if any.
+    """Return the label of a row of scores in a column, if any.
 
     Raises
     ------

@@ -330,7 +330,7 @@ def _older_results(log: Path) -> Results | None:
 
 
 def results_beside(log: Path, date: str, task: str) -> Results | None:
-    """Read the results of the run that wrote a log, if they are beside it.
+    """Read the results of the run beside its log, if they are there.
 
     Raises
     ------

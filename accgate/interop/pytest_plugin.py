@@ -135,9 +135,9 @@ def _failure(result: Result, out: Path) -> str:
 
 
 def _answer(name: str, text: str | None, end: int = 1, length: int = 100) -> Sequence[str]:
-    """Write a text, if there is one, on one line of at most `length` characters.
+    """Write a text on one line of at most `length` characters.
 
-    Its beginning stays, or with an `end` of -1 its end.
+    Its beginning stays, or with an `end` of -1 its end. Nothing is written for None.
     """
     from accgate.text import visible
 

@@ -174,7 +174,7 @@ def write_run(out: Path, log: TaskLog) -> RecordPaths:
 
 
 def files_of(paths: Iterable[Path], inside: Callable[[Path], Sequence[Path]], lack: str = "") -> list[Path]:
-    """List the files that are named one by one or by a folder, each once.
+    """List files that are named one by one or by folder, each once.
 
     `inside` lists those of a folder.
 

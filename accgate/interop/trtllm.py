@@ -175,7 +175,7 @@ def _content(path: Path) -> dict[Any, Any]:
 
 
 def _fault(events: Iterable[Any]) -> str | None:
-    """Say which construct of YAML no file of the suite has, if one is there.
+    """Say which construct of YAML is there that the suite never has.
 
     Aliases and deep nesting could also keep a parser busy without end.
     """

@@ -25,8 +25,8 @@ _ONE_AT_A_TIME = threading.Lock()
 def parse_python(source: str | bytes) -> ast.Module | None:
     """Parse a piece of code.
 
-    None for what the parser refuses otherwise than by a SyntaxError. CPython 3.11 counts the depth of a tree once for
-    all threads, and raises a SystemError where two build one at the same time
+    Return None for code that the parser refuses with another error than SyntaxError. CPython 3.11 counts the depth of a
+    tree once for all threads, and raises a SystemError where two build one at the same time
     (github.com/python/cpython/issues/106905).
 
     >>> parse_python("x = 1").body[0].value.value, parse_python("-" * 100_000 + "1")
@@ -50,7 +50,7 @@ def parse_python(source: str | bytes) -> ast.Module | None:
 class Assertion:
     """An assertion that accgate decides.
 
-    It has the literal, whether it must be that very object, and the source.
+    With `same` the value must be the very object that is expected, as for `is`.
     """
 
     expected: Any
@@ -66,7 +66,7 @@ class Assertion:
 class Tests:
     """Test code as the program's process gets it.
 
-    It has the assertions that were taken out of it.
+    The `assertions` were taken out of it.
     """
 
     source: str
@@ -75,7 +75,7 @@ class Tests:
     def fault(self, values: str) -> str | None:
         """Say why the values of the process fail.
 
-        None where every assertion was reached and held each time.
+        Return None where every assertion was reached and held each time.
         """
         try:
             pairs = [(place, unpack(value)) for place, value in json.loads(values)]
@@ -102,7 +102,7 @@ def _short(value: Any) -> str:
 def without_literals(source: str) -> Tests | None:
     """Take the literals that tests compare with out of them.
 
-    None for what is no Python by itself.
+    Return None for text that is no Python by itself.
 
     >>> tests = without_literals("assert f(2) == 4")
     >>> tests.source, tests.fault("[[0, 4], [-1, 0]]"), tests.fault("[[0, 5], [-1, 0]]")
@@ -134,8 +134,7 @@ def without_literals(source: str) -> Tests | None:
 def split_program(parts: Sequence[str], code: str) -> tuple[str, str]:
     """Split a program, with this code between its parts, from its tests.
 
-    The tests are empty where they are no unit. Tests are what follows the line on which the code ends, where that is
-    Python by itself.
+    Tests are what follows the line on which the code ends, where that is Python by itself; otherwise they are empty.
 
     >>> split_program(("def f(x):\\n", "\\nassert f(2) == 4"), "    return 2 * x")
     ('def f(x):\\n    return 2 * x', '\\nassert f(2) == 4')
@@ -155,9 +154,9 @@ def _span(node: ast.stmt | ast.expr, starts: list[int]) -> tuple[int, int]:
 
 
 def _certain(tree: ast.Module, source: str) -> Iterator[ast.Assert]:
-    """Yield assertions that tests which end have come to.
+    """Yield the assertions that have run once the tests end.
 
-    They are of the module itself, and of functions that it calls by name.
+    They stand in the module itself, and in functions that it calls by name.
     """
     yield from (each for each in tree.body if isinstance(each, ast.Assert))
     if "global" in source:
@@ -188,9 +187,9 @@ def _bound_names(statement: ast.stmt) -> Iterator[str]:
 
 
 def _comparison(test: ast.expr) -> tuple[ast.expr, Any, bool] | None:
-    """Return what is computed, the literal it is compared with, and the way.
+    """Return what is computed, the literal, and whether `is` compares them.
 
-    The way is whether by `is`. None for another test.
+    Return None for another test.
     """
     if not isinstance(test, ast.Compare) or len(test.ops) != 1 or not isinstance(test.ops[0], (ast.Eq, ast.Is)):
         return None
@@ -238,9 +237,9 @@ class Case:
     function: str | None = None
 
     def tests(self) -> Tests | None:
-        """Test code that calls the function, without the value that is right.
+        """Return test code that calls the function, without the right value.
 
-        None where a program is to read.
+        Return None for a program that reads its input.
         """
         if self.function is None:
             return None
@@ -249,7 +248,7 @@ class Case:
 
 
 class _Value(Assertion):
-    """A function's value.
+    """An assertion on a function's value.
 
     A tuple is the list of its parts, since JSON has none.
     """
@@ -301,9 +300,9 @@ def _case(number: int, row: Any) -> Case:
 
 
 def _value(text: str) -> Any:
-    """Read the value of JSON.
+    """Read a value of JSON.
 
-    Its whole numbers may be longer than Python spells by itself.
+    Its whole numbers may be longer than those that Python reads by itself.
     """
     return json.loads(text, parse_int=lambda digits: int(digits) if len(digits) < 4_000 else int(Decimal(digits)))
 
@@ -311,7 +310,7 @@ def _value(text: str) -> Any:
 def same_output(printed: str, expected: str) -> bool:
     """Tell whether a program printed what is right.
 
-    It has as many lines, each alike but for its ends, or of equal numbers.
+    Both texts have as many lines, which are alike but for spaces at their ends, or have equal numbers.
 
     >>> same_output("1  2.0 \\n yes\\n\\n", "1 2\\nyes"), same_output("12", "1 2"), same_output("Yes", "yes")
     (True, False, False)

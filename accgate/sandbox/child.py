@@ -1,7 +1,4 @@
-"""A process that answers messages.
-
-Its parent starts, asks and ends it.
-"""
+"""A process that answers messages, started and ended by its parent."""
 
 import subprocess
 from collections.abc import Sequence
@@ -13,9 +10,9 @@ from accgate.sandbox.messages import packed, receive
 
 
 def code_of_room(room: str, call: str) -> str:
-    """Return the code by which a bare process calls a module of this package.
+    """Return code with which a bare process calls a module of this package.
 
-    The Python process is without accgate.
+    That process has Python without accgate.
     """
     rooms = f"rooms = type(sys)('sandbox'); rooms.__path__ = [{str(Path(__file__).parent)!r}]"
     return f"import sys; {rooms}; sys.modules['sandbox'] = rooms; from sandbox import {room}; {room}.{call}"
@@ -40,10 +37,7 @@ class Child:
         self._calls, self._replies = self.process.stdin, self.process.stdout
 
     def ask(self, message: Any) -> dict[str, Any] | None:
-        """Return the answer to a message.
-
-        None where the process has ended.
-        """
+        """Return the answer to a message, None where the process has ended."""
         try:
             self._calls.write(packed(message))
             self._calls.flush()
@@ -55,7 +49,7 @@ class Child:
     def end(self, patience: float) -> int:
         """Let the process leave within so many seconds, or kill it.
 
-        Return its code. It is harmless where it has ended.
+        Return its exit code. To end it twice is harmless.
         """
         with suppress(OSError):
             self._calls.close()

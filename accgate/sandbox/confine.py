@@ -1,9 +1,9 @@
 """The walls around a program.
 
-Here is how its process puts them up, and how the worker watches it until it ends. The forked child confines itself
-before it runs the program; no step can be undone, no helper is needed. Order matters: the uid needs capabilities, the
-parent-death signal is lost with a change of uid, Landlock and seccomp need no_new_privs, and once the filter is there
-the calls that set all this are gone.
+This module has how the program's process puts them up, and how the worker watches it until it ends. The forked child
+confines itself before it runs the program; no step can be undone, no helper is needed. Order matters: the uid needs
+capabilities, the parent-death signal is lost with a change of uid, Landlock and seccomp need no_new_privs, and once the
+filter is there the calls that set all this are gone.
 """
 
 import math
@@ -46,8 +46,8 @@ class Walls(NamedTuple):
 def confine(walls: Walls, parent: int, streams: Sequence[int], trouble: int) -> int:
     """Confine the calling process to `walls`.
 
-    No descriptor is left but its streams and `trouble`. Streams are what it may read, where it prints, its errors, and
-    its report, whose descriptor is given back. Raises OSError where a step fails: the program must not run then.
+    It keeps no descriptor but its streams and `trouble`. Streams are what it may read, where it prints, its errors, and
+    its report, whose descriptor is returned. Raises OSError where a step fails: the program must not run then.
     """
     *standard, report = streams
     os.setsid()
@@ -87,7 +87,7 @@ def close_all_but(keep: set[int]) -> None:
 def limit(walls: Walls) -> None:
     """Set resource limits, hard ones.
 
-    The second on processor time is for who ignores the first one's signal.
+    Processor time has a second limit for programs that ignore the signal of the first one.
     """
     seconds = math.ceil(walls.seconds)
     for what, soft, hard in (
@@ -108,7 +108,7 @@ def limit(walls: Walls) -> None:
 class End(NamedTuple):
     """How a process ended.
 
-    It has its wait status, its processor seconds, and why it was killed where the worker did it.
+    `status` is its wait status, `cpu` its processor seconds. `why` says why the worker killed it, if it did.
     """
 
     status: int
@@ -155,7 +155,7 @@ def end_orphans() -> None:
 
 
 def children() -> list[int]:
-    """Process ids of this process's children."""
+    """List the process ids of this process's children."""
     return [int(word) for word in Path("/proc/thread-self/children").read_text(encoding="ascii").split()]
 
 
@@ -185,10 +185,7 @@ def processor_seconds(pid: int) -> float:
 
 
 def threads(pid: int) -> int:
-    """Count a process's threads.
-
-    It is 0 where that cannot be told.
-    """
+    """Count a process's threads, 0 where that cannot be told."""
     try:
         return int(Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()[17])
     except (OSError, IndexError, ValueError):

@@ -1,8 +1,8 @@
 """Code of a user's rules in a process of its own.
 
-Of the repositories that decide it sees the files alone that are declared. They are copied into a folder of their own,
-where they lie as in the repository: there is no other file beside them to be listed or measured. Landlock shuts the
-rest. On one's own machine, where no repository decides, nothing is shut.
+Of the repositories that decide, it sees only the files that are declared. They are copied into a folder of their own,
+where they lie as in the repository: there is no other file beside them to be listed or measured. Landlock shuts off the
+rest. On one's own machine, where no repository decides, nothing is shut off.
 """
 
 import json
@@ -47,8 +47,8 @@ class ReadsOutside(BadInput):
 class Code:
     """Code of a rule.
 
-    It has what messages call it, its files, and where a table declares more of them with `files`. Paths of `files`
-    start from `folder`. Of `trees`, the repositories that decide, the first is its own.
+    `name` is what messages call it. The key `files` of `table` declares more of its files, by paths from `folder`. Of
+    `trees`, the repositories that decide, the first is its own.
     """
 
     name: str
@@ -58,7 +58,7 @@ class Code:
     folder: Path
 
     def fault(self, path: str) -> ReadsOutside:
-        """Return the error that it opens a file which it does not consist of."""
+        """Return the error for a file that is opened and not declared."""
         fault = "which is in another checkout; put it into the same checkout"
         if is_within(path, [os.path.realpath(self.trees[0])]):
             files = setting_text("files", [os.path.relpath(path, os.path.realpath(self.folder))])
@@ -79,7 +79,7 @@ def has_landlock() -> bool:
 class PrivateFolder:
     """The files of code in a folder of their own, until `remove`.
 
-    A folder `tmp` is for what it writes.
+    The code writes into the folder `tmp`.
     """
 
     def __init__(self, code: Code) -> None:
@@ -128,9 +128,9 @@ class PrivateFolder:
         return [*own, *(rule for each in shared for rule in around_trees(*each, trees))]
 
     def words(self) -> tuple[str, ...]:
-        """Return the words that shut the repositories from a command.
+        """Return the words that shut the repositories from the command after them.
 
-        They stand before its own, and shut nothing else.
+        They shut off nothing else.
 
         Raises
         ------
@@ -148,9 +148,9 @@ class PrivateFolder:
         return (sys.executable, "-I", "-c", code_of_room("own_code", "become(sys.argv[1:])"), str(setup))
 
     def fault_in(self, text: str) -> ReadsOutside | None:
-        """Return the error that a command opened a file which is not declared.
+        """Return the error for an undeclared file that a command's output names.
 
-        Its output tells. None where none does.
+        Return None where it names none.
         """
         path = self.places.undeclared_in(text, self.inside(self.code.folder))
         return None if path is None else self.code.fault(path)
@@ -165,7 +165,7 @@ def _bring(file: Path, place: Path) -> None:
 
 
 def around_trees(path: str, rights: int, trees: Sequence[str]) -> Iterator[tuple[str, int]]:
-    """Return Landlock's rules for all at a path but these folders.
+    """Yield Landlock's rules for all at a path but these folders.
 
     Landlock can only allow, and what it allows holds below.
 
@@ -191,7 +191,7 @@ def around_trees(path: str, rights: int, trees: Sequence[str]) -> Iterator[tuple
 
 
 def _installed() -> Iterator[str]:
-    """Yield what Python itself consists of.
+    """Yield the paths of Python itself.
 
     A virtual environment may lie within a checkout.
     """
@@ -284,10 +284,7 @@ class CodeProcess:
 
 
 class CodeFailed(Exception):
-    """User's code raised an error.
-
-    `kind` is its class.
-    """
+    """User's code raised an error of the class `kind`."""
 
     def __init__(self, kind: str, text: str) -> None:
         super().__init__(f"{kind}: {text}")

@@ -1,6 +1,6 @@
-"""What measures and empties a folder that hostile programs wrote into.
+"""Measures and empties a folder that hostile programs wrote into.
 
-It takes any depth and any mode, and never follows links.
+Any depth and any mode may be in there, and links are never followed.
 """
 
 import os
@@ -12,7 +12,7 @@ DEEPEST = 64  # levels of folders
 def is_overfull(folder: str, most_bytes: int, most_entries: int) -> bool:
     """Tell whether the folder holds more than these.
 
-    More than 64 levels are too many as well. It looks at `most_entries` entries at most.
+    More than 64 levels are too many as well. At most `most_entries` entries are looked at.
     """
     size = entries = 0
     waiting = [(folder, 0)]

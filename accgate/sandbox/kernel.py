@@ -50,7 +50,7 @@ class _Program(ctypes.Structure):
 def filter_calls(filtered: bytes) -> None:
     """Put the process under a seccomp filter, for good.
 
-    It must have set no_new_privs.
+    The process must have set no_new_privs.
     """
     program = _Program(len(filtered) // 8, filtered)
     call("seccomp", _SET_MODE_FILTER, _ALL_THREADS, ctypes.byref(program))

@@ -1,6 +1,6 @@
 """Landlock, by which a process gives up files (Linux 5.13 and later).
 
-It keeps those under the folders that it names.
+The process keeps those that its rules name, with all below them.
 """
 
 import ctypes
@@ -41,8 +41,9 @@ def abi() -> int:
 def ruleset(rules: Iterable[tuple[str, int]], *, isolated: bool = True, reads_alone: bool = False) -> int:
     """Return a descriptor of a rule set.
 
-    It forbids what the kernel can forbid but for these paths and rights. Paths that do not exist are left out. One that
-    is not `isolated` leaves network and signals open; `reads_alone` leaves open all but reading and executing.
+    The set forbids all that the kernel can forbid but these rights at these paths. Paths that do not exist are left
+    out. One that is not `isolated` leaves network and signals open; `reads_alone` leaves open all but reading and
+    executing.
     """
     version = abi()
     handled = RUN if reads_alone else _ALL_OF_ABI_1
@@ -77,6 +78,6 @@ def _allow(descriptor: int, path: str, rights: int) -> None:
 def restrict(descriptor: int) -> None:
     """Put the calling process under the rule set, for good.
 
-    It must have set no_new_privs.
+    The process must have set no_new_privs.
     """
     call("landlock_restrict_self", descriptor, 0)

@@ -1,7 +1,4 @@
-"""Messages between the sandbox's processes.
-
-They are JSON behind its length in eight bytes.
-"""
+"""Messages between the sandbox's processes, as JSON behind its length."""
 
 import json
 from io import RawIOBase
@@ -9,10 +6,7 @@ from typing import IO, Any
 
 
 def receive(stream: IO[bytes]) -> Any:
-    """Read the next message.
-
-    None at the end of the stream.
-    """
+    """Read the next message, None at the end of the stream."""
     head = stream.read(8)
     return json.loads(stream.read(int.from_bytes(head, "big"))) if len(head) == 8 else None
 

@@ -1,9 +1,9 @@
 """The process that runs code of a user's rules.
 
-It opens the files that the code consists of, and none beside them. It is started with the rooms of this package alone.
-Messages come on its standard input and go to its standard output. Landlock holds it; a hook on what Python opens names
-the file in a message. Where the kernel has no Landlock that hook refuses, and with it whatever reads files without
-Python: programs, threads, native modules.
+It opens only files that the code consists of. It is started with the modules of this package alone. Messages come on
+its standard input and go to its standard output. Landlock holds it; a hook on what Python opens names the file in a
+message. Where the kernel has no Landlock that hook refuses, and with it whatever reads files without Python: programs,
+threads, native modules.
 """
 
 import importlib
@@ -51,9 +51,9 @@ class Places(NamedTuple):
     installed: Sequence[str]
 
     def undeclared(self, name: Any) -> str | None:
-        """Return the file or folder that a name leads to outside of the code.
+        """Return the undeclared file or folder of a repository that a name leads to.
 
-        It is of a repository, and the code does not consist of it. Else None.
+        Return None where the name leads elsewhere.
 
         >>> Places("/copy", "/repo", ["/repo"], ["/repo/.venv"]).undeclared("/repo/.venv/lib/numpy.py")
         >>> Places("/copy", "/repo", ["/repo", "/usr"], []).undeclared("/usr/lib")
@@ -72,10 +72,10 @@ class Places(NamedTuple):
         return None if is_open or not os.path.lexists(path) else path
 
     def undeclared_in(self, text: str, start: str | None = None) -> str | None:
-        """Return the first such file that a text names.
+        """Return the first undeclared file that a text names.
 
-        It is by its whole path, or from the folder `start`. Other texts hold words of a model's reply, which may be the
-        name of any file.
+        The name is a whole path, or one from the folder `start`. Other words of the text may be those of a model's
+        reply, which may be the name of any file.
         """
         words = (word.strip(".,:;()[]") for word in re.split(r"[\s=:<>|&'\"`]+", text[-MOST_TEXT:]))
         names = (word for word in (*_QUOTED.findall(text), *words) if word and (start or word.startswith(os.sep)))
@@ -94,7 +94,7 @@ class Refused(PermissionError):
 class Watch:
     """What the code opened beside its own files.
 
-    Python's events and the texts of errors tell.
+    Python's audit events and the texts of errors tell.
     """
 
     def __init__(self, places: Places, *, refuses: bool) -> None:
@@ -105,7 +105,7 @@ class Watch:
         sys.addaudithook(self._on_event)
 
     def look_at(self, error: BaseException | None) -> None:
-        """Look for such a file in an error, and in those that led to it."""
+        """Look for an undeclared file in an error, and in those that led to it."""
         while error is not None and self.outside is None:
             named = [getattr(error, "filename", None), getattr(error, "filename2", None)]
             named += sys.path if isinstance(error, ImportError) else ()  # where code looks for its modules
@@ -131,9 +131,9 @@ class Watch:
         return self._places.undeclared(name)
 
     def _refuse(self, event: str, arguments: tuple[Any, ...]) -> None:
-        """Raise for a file that is not declared, without Landlock.
+        """Refuse a file that is not declared, where there is no Landlock.
 
-        It raises for what opens files unwatched, too.
+        Refuse also what could open files unwatched.
         """
         if event in _PATHS and self.outside is not None:
             raise Refused(f"{self.outside} is not declared")
@@ -204,7 +204,7 @@ def answer(call: Callable[..., Any], arguments: Mapping[str, Any], watch: Watch 
 def shut(rules: Sequence[Sequence[Any]], *, reads_alone: bool = False) -> None:
     """Give up all files but these, for good.
 
-    With the capabilities of root the ways round that go, too.
+    Root's capabilities, which lead round that, are given up as well.
     """
     from . import kernel, landlock  # not there on every system
 

@@ -32,7 +32,7 @@ _NAME = re.compile(r"[A-Za-z0-9._-]+")
 class Packages:
     """Modules that can be imported.
 
-    It has the folders they are looked for in, and the paths that may be read.
+    `folders` are where they are looked for, `paths` what may be read.
     """
 
     modules: tuple[str, ...] = ()
@@ -43,7 +43,7 @@ class Packages:
 def packages_of(names: Sequence[str]) -> Packages:
     """Return the packages of these names with all that they require.
 
-    It must be installed, and there is nothing beside them.
+    Requirements that are not installed are left out.
 
     Raises
     ------
@@ -66,7 +66,7 @@ def packages_of(names: Sequence[str]) -> Packages:
 def _with_requirements(names: Sequence[str]) -> Iterator[importlib.metadata.Distribution]:
     """List the distributions of these names, then those that they require.
 
-    They require them without an extra, and these are here.
+    Requirements of extras, and those that are not installed, are left out.
     """
     waiting, seen = [(name, True) for name in names], set()
     while waiting:
@@ -87,10 +87,7 @@ def _with_requirements(names: Sequence[str]) -> Iterator[importlib.metadata.Dist
 
 
 def _top_places(distribution: importlib.metadata.Distribution) -> Iterator[Path]:
-    """List a distribution's files and folders at the top of its place.
-
-    That is where it is installed.
-    """
+    """List a distribution's files and folders at the top of its place."""
     tops = {file.parts[0] for file in distribution.files or () if file.parts[0] not in {"..", "__pycache__"}}
     for top in sorted(tops):
         path = Path(str(distribution.locate_file(top)))
@@ -103,12 +100,11 @@ MEBIBYTE = 1 << 20
 
 @dataclass(frozen=True)
 class Limits:
-    """Limits of one program.
+    """Limits of one program, which is killed and has failed past any of them.
 
-    Past any of them it is killed and has failed. `seconds` is processor time over all its threads, so that a busy
-    machine fails nobody; `wall_seconds` ends what sleeps or waits (ten times `seconds` where it is None). `memory` is
-    address space in MB; `file_size` (one file, and all of standard output and error) and `disk` (all files) are MB;
-    `entries` is the number of files and folders.
+    `seconds` is processor time over all its threads, so that a busy machine fails nobody; `wall_seconds` ends what
+    sleeps or waits (ten times `seconds` where it is None). `memory` is address space in MB; `file_size` (one file, and
+    all of standard output and error) and `disk` (all files) are MB; `entries` is the number of files and folders.
 
     >>> Limits(seconds=3.0).wall
     30.0
@@ -160,14 +156,14 @@ class Confinement:
 class WorkerEnded(CannotEvaluate):
     """A sandbox worker ended or could not confine.
 
-    It is no outcome of the program's.
+    That says nothing about the program.
     """
 
 
 class Worker:
-    """One worker.
+    """One worker, which runs programs one after the other.
 
-    Programs run one after the other. Its methods block, and `stop`, from any thread, is for good.
+    Its methods block, and `stop`, from any thread, is for good.
     """
 
     def __init__(self, limits: Limits, confinement: Confinement, packages: Packages | None = None) -> None:
@@ -212,7 +208,7 @@ class Worker:
     def _end(self, sources: list[str], text: str | None = None) -> dict[str, Any]:
         """Return how one process ended.
 
-        Raises WorkerEnded where the worker did.
+        Raises WorkerEnded where the worker itself ended.
         """
         with self._lock:
             if self._left:
@@ -250,7 +246,7 @@ class Worker:
     def stop(self) -> None:
         """End the worker and its program, and remove its folder.
 
-        It is harmless where it does not run.
+        To stop it twice is harmless.
         """
         with self._lock:
             child, self._left = self._child, True
@@ -265,7 +261,7 @@ class Worker:
 def _outcome(ended: Mapping[str, Any], fault: str | None) -> Outcome:
     """Return the outcome of a process that ended so.
 
-    It has this fault in what it gave, where it came to its end.
+    `fault` is what is wrong with what it gave, where it came to its end.
     """
     reason = ended["reason"] or fault
     return Outcome(reason is None, one_line(reason or "passed"), ended["seconds"])
@@ -281,7 +277,7 @@ def command(confinement: Confinement, folder: str, packages: Sequence[str]) -> l
 def bubblewrap_command(folder: str, packages: Sequence[str]) -> list[str]:
     """Return bubblewrap's part of the command line.
 
-    It has new namespaces, and of the file system what Python needs, to read.
+    The process gets new namespaces, and of the file system only what Python needs, to read.
 
     Raises WorkerEnded where bubblewrap is not installed.
     """
@@ -308,7 +304,7 @@ def bubblewrap_command(folder: str, packages: Sequence[str]) -> list[str]:
 def _interpreter() -> list[Path]:
     """List the interpreter's file, under each name it is started by.
 
-    Its virtual environment's mark is there, too.
+    The mark of its virtual environment is in the list, too.
     """
     python = Path(sys.executable)
     mark = python.parent.parent / "pyvenv.cfg"

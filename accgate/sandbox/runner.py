@@ -64,7 +64,7 @@ def candidates() -> Iterator[Confinement]:
 def hole(candidate: Confinement) -> str | None:
     """Say why this does not confine, or does not work, in one line.
 
-    None where it does both.
+    Return None where it confines and works.
     """
     with tempfile.TemporaryDirectory(prefix="accgate-probe-") as folder:
         outside = Path(folder) / "outside"
@@ -94,9 +94,9 @@ for path in {!r}:
 class Sandbox:
     """Workers that run programs, `workers` at once.
 
-    There is one per usable processor where it is None. Use it as an asynchronous context; entering raises CannotConfine
-    where nothing confines a program, unless the confinement was found before and is given. Programs can import
-    `packages` beside the standard library; entering raises CannotEvaluate where they could not.
+    None stands for one per usable processor. Use it as an asynchronous context; entering raises CannotConfine where
+    nothing confines a program, unless the confinement was found before and is given. Programs can import `packages`
+    beside the standard library; entering raises CannotEvaluate where they could not.
     """
 
     limits: Limits = field(default_factory=Limits)
@@ -139,7 +139,7 @@ class Sandbox:
     async def passes(self, program: str, tests: str = "") -> Outcome:
         """Tell whether a program and the tests after it run to the last line.
 
-        It is in a fresh confined process. Of the tests, assertions that compare with a literal are decided in this
+        They run in a fresh confined process. Of the tests, assertions that compare with a literal are decided in this
         process, not in the program's. Raises WorkerEnded where the worker ended, which is no outcome; the next program
         gets a new worker. Cancelled, it kills the program.
         """
@@ -148,8 +148,8 @@ class Sandbox:
     async def passes_cases(self, program: str, cases: Sequence[Case], before: str = "") -> Outcome:
         """Tell whether a program gives each test case's output.
 
-        There is a process for each. It is decided in this process. `before` runs before the program in the same module.
-        Raises as `passes` does.
+        Each case runs in a process of its own, and is decided in this one. `before` runs before the program in the same
+        module. Raises as `passes` does.
         """
         return await self._with_worker(lambda worker: worker.run_cases(program, cases, before))
 

@@ -1,8 +1,7 @@
-"""A seccomp filter.
+"""A seccomp filter of the system calls that a Python program needs.
 
-It lets the system calls pass that a Python program needs, and no other. A list of what is allowed, since the kernel
-gains calls (io_uring, pidfd, new mount calls) faster than a list of what is forbidden. Landlock leaves open what this
-closes: sockets, processes, signals, modes, owners and times of files.
+It lists what is allowed, since the kernel gains calls (io_uring, pidfd, new mount calls) faster than a list of what is
+forbidden. Landlock leaves open what this closes: sockets, processes, signals, modes, owners and times of files.
 """
 
 import os
@@ -55,7 +54,7 @@ _OWN_PID = 0xFFFFFFFE  # stands for the program's own id until it is known; no k
 class _Test(NamedTuple):
     """A condition on the low 32 bits of an argument.
 
-    Masked, it is one of `values`, or with `deny` none of them.
+    The masked argument is one of `values`, or with `deny` none of them.
     """
 
     argument: int
@@ -97,7 +96,7 @@ _ONLY_BEFORE = {"seccomp", "capset", "landlock_create_ruleset", "landlock_add_ru
 class Filter(NamedTuple):
     """A filter as the kernel takes it.
 
-    The process id is missing, which stands at these places.
+    The process id must still be written at the `places`.
     """
 
     code: bytes
@@ -145,7 +144,7 @@ def _instructions(machine: str) -> list[Instruction]:
 
 
 def _conditions(tests: Sequence[_Test]) -> Iterator[Instruction]:
-    """Falls through where all hold, else ends with EPERM."""
+    """Yield what goes on where all tests hold, and else ends with EPERM."""
     for test in tests:
         yield _LOAD, 0, 0, _ARGUMENTS + 8 * test.argument + (4 if test.high else 0)
         yield _AND, 0, 0, test.mask
@@ -160,9 +159,7 @@ def _conditions(tests: Sequence[_Test]) -> Iterator[Instruction]:
 
 
 def numbers(machine: str) -> dict[str, int]:
-    """Return the number of each system call by name.
-
-    Those the machine lacks are left out.
+    """Return the number of each system call of a machine by name.
 
     >>> numbers("x86_64")["openat"], numbers("aarch64")["openat"], "open" in numbers("aarch64")
     (257, 56, False)

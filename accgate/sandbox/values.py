@@ -23,10 +23,7 @@ class NotPlain(ValueError):
 
 
 class Opaque:
-    """A value that is not plain.
-
-    It is equal to nothing.
-    """
+    """A value that is not plain, and equals nothing."""
 
     __slots__ = ("name",)
 
@@ -45,7 +42,7 @@ class Opaque:
 def pack(value: Any) -> Any:
     """Write the value in lists, objects, texts and numbers of JSON.
 
-    It runs in the program's own process.
+    This runs in the program's own process.
     """
     if value is None or value is True or value is False:
         return value

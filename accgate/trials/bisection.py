@@ -158,7 +158,9 @@ class _Search:
         return {"good": good, "config": config, **asked}
 
     def read_answers(self) -> None:
-        """Read the answers of a search that goes on, and drop a torn last line.
+        """Read the answers of a search that goes on.
+
+        A torn last line is dropped.
 
         Raises
         ------

@@ -1,4 +1,4 @@
-"""The commits of a repository between a good and a bad one, and their trees."""
+"""The commits of a repository between two of them, and their working trees."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The answers that a check of a run lost, and how they are asked again."""
+"""The answers that a check of a run lost, and asking them again."""
 
 import json
 from collections import Counter

@@ -346,7 +346,7 @@ class _Search:
             self.saves(self._blame("before it was finished"))
 
     def _trial_of(self, arm: _Arm, more: Scored = EMPTY) -> Trial:
-        """Return what an arm shows by its scores so far, and by `more` of them."""
+        """Return what an arm shows by its scores, and by `more` of them."""
         without: Scored = self.now
         scores = back = {**arm.scores, **more}
         if arm.kind == "set alone":

@@ -1,4 +1,7 @@
-"""Settings that differ between a model and its reference, and how to put them back."""
+"""What differs between a model's settings and its reference's.
+
+This module can put it back.
+"""
 
 from __future__ import annotations
 
