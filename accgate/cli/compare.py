@@ -53,7 +53,7 @@ def compare(arguments: argparse.Namespace) -> int:
     from accgate.references.judge import refuse_other_judge
     from accgate.result import result_of_verdict
 
-    bounds, layout, unpaired = bounds_of(arguments), layout_of(arguments), arguments.test == "two-sample"
+    bounds, layout, unpaired = arguments.bounds and tuple(arguments.bounds), layout_of(arguments), arguments.test == "two-sample"
     paths = arguments.reference, arguments.candidate
     sides = read_scores(paths[0], "reference", layout), read_scores(paths[1], "candidate", layout)
     names = str(paths[0]), str(paths[1])
@@ -88,11 +88,6 @@ def compare(arguments: argparse.Namespace) -> int:
     return result.exit_code
 
 
-def bounds_of(arguments: argparse.Namespace) -> tuple[float, float] | None:
-    """Return the bounds of scores that the command line gives."""
-    return None if arguments.bounds is None else (arguments.bounds[0], arguments.bounds[1])
-
-
 def sigma(arguments: argparse.Namespace) -> int:
     """Estimate how much scores vary, within a run and between two runs."""
     from accgate.planning.noise import noise_of
@@ -104,7 +99,7 @@ def sigma(arguments: argparse.Namespace) -> int:
         alpha=arguments.alpha,
         beta=arguments.beta,
         scale=arguments.scale,
-        bounds=bounds_of(arguments),
+        bounds=arguments.bounds and tuple(arguments.bounds),
         layout=layout_of(arguments),
     )
     print_outcome(arguments, noise, lambda screen: print_noise(screen, noise))

@@ -9,6 +9,7 @@ import argparse
 import contextlib
 import os
 import tempfile
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from accgate.cli.common import CONFIG, print_note
 from accgate.errors import BadInput, CannotEvaluate
 
 _start: list[Path] = []  # where the command was started, while it works elsewhere
+_alone = threading.RLock()  # a process has one working folder: commands in threads wait for each other
 
 
 @contextlib.contextmanager
@@ -32,8 +34,9 @@ def in_an_empty_folder(arguments: argparse.Namespace) -> Iterator[None]:
     CannotEvaluate
         When no folder can be made.
     """
-    start = _here()
     with contextlib.ExitStack() as stack:
+        stack.enter_context(_alone)
+        start = _here()
         folder = start if _is_empty_for_good(start) else Path(stack.enter_context(_new_folder()))
         for name, value in vars(arguments).items():
             setattr(arguments, name, _absolute(value, start))

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from accgate.result import Result
 
 SHOWN = 3  # changed answers of a check
+LONGEST = 100  # characters of a prompt or an answer
 LAST_LINES = 20  # of what a run that ended without a result said
 
 
@@ -127,23 +128,19 @@ def _failure(result: Result, out: Path) -> str:
         lines += ["", text, *(f"  {visible(reason)}" for reason in verdict.reasons if visible(reason) not in text)]
         changed = flips.get((verdict.model, verdict.task), ())
         for flip in changed[:SHOWN]:
-            lines += ["", *_answer("prompt", flip.prompt, -1), *_answer("expected", flip.expected)]
+            lines += ["", *_answer("prompt", flip.prompt, of_end=True), *_answer("expected", flip.expected)]
             lines += [*_answer("before", flip.before), *_answer("now", flip.got)]
         if len(verdict.flips) > SHOWN:
             lines += ["", f"  and {len(verdict.flips) - SHOWN:,} more answers got worse"]
     return "\n".join([*lines, "", f"Report: {out / 'report.html'}"])
 
 
-def _answer(name: str, text: str | None, end: int = 1, length: int = 100) -> Sequence[str]:
-    """Write a text on one line of at most `length` characters.
-
-    Its beginning stays, or with an `end` of -1 its end. Nothing is written for None.
-    """
-    from accgate.text import visible
+def _answer(name: str, text: str | None, *, of_end: bool = False) -> Sequence[str]:
+    """Write the beginning of a text, or its end, on one line, and nothing for None."""
+    from accgate.text import clip, visible
 
     if text is None:
         return ()
     line = " ".join(visible(text.strip()).split())
-    if len(line) > length:
-        line = f"{line[:length]} …" if end > 0 else f"… {line[-length:]}"
+    line = f"… {line[-LONGEST:]}" if of_end and len(line) > LONGEST else clip(line, LONGEST + 2, " …")
     return (f"  {name + ':':<10}{line}",)

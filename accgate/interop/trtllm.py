@@ -205,8 +205,8 @@ def _reference(path: Path, model: str, entry: Any, defaults: Defaults, where: st
     if unknown := [str(key) for key in entry if key not in (*FIGURES, *SPECIFICATION, score)]:
         known = ", ".join((score, *FIGURES, *SPECIFICATION))
         raise BadInput(f"{where}: the suite has no key {' or '.join(unknown)}; it has {known}")
-    sigma = _number(entry, "sigma", defaults.sigma, where, (0.0, math.inf))
-    alpha = _number(entry, "alpha", defaults.alpha, where, (0.0, 1.0))
+    sigma = _number(entry, "sigma", defaults.sigma, where, 0.0)
+    alpha = _number(entry, "alpha", defaults.alpha, where, 0.0, 1.0)
     note = defaults.note
     if entry.get("threshold") is not None:
         threshold = _number(entry, "threshold", None, where)
@@ -221,7 +221,7 @@ def _reference(path: Path, model: str, entry: Any, defaults: Defaults, where: st
         n=n,
         sigma=sigma,
         alpha=alpha,
-        beta=_number(entry, "beta", defaults.beta, where, (0.0, 1.0)),
+        beta=_number(entry, "beta", defaults.beta, where, 0.0, 1.0),
         higher_is_better=higher,
         note=note,
     )
@@ -246,14 +246,16 @@ def _variant(specs: Mapping[str, Any]) -> dict[str, Any]:
     return {str(key): value.replace(",", ";") if isinstance(value, str) else value for key, value in own.items()}
 
 
-Bounds = tuple[float, float]
-
-
 def _number(
-    entry: Mapping[str, Any], key: str, default: float | None, where: str, bounds: Bounds = (-math.inf, math.inf)
+    entry: Mapping[str, Any],
+    key: str,
+    default: float | None,
+    where: str,
+    least: float = -math.inf,
+    most: float = math.inf,
 ) -> float:
     value = entry.get(key, default)
-    if not (is_number(value) and bounds[0] <= value <= bounds[1]):
+    if not (is_number(value) and least <= value <= most):
         raise BadInput(f"{where}: {key} is {value!r}; write a number")
     return float(value)
 

@@ -105,7 +105,7 @@ class Watch:
         sys.addaudithook(self._on_event)
 
     def look_at(self, error: BaseException | None) -> None:
-        """Look for an undeclared file in an error, and in those that led to it."""
+        """Look for an undeclared file in an error and those that led to it."""
         while error is not None and self.outside is None:
             named = [getattr(error, "filename", None), getattr(error, "filename2", None)]
             named += sys.path if isinstance(error, ImportError) else ()  # where code looks for its modules

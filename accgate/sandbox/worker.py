@@ -271,7 +271,7 @@ def describe_error(error: BaseException) -> bytes:
 
 
 def failure(end: End, report: bytes, is_script: bool, walls: Walls) -> str | None:
-    """Say why a program did not come to its end, in one line, if it did not."""
+    """Say in one line why a program did not end, None where it did."""
     if end.why is not None:
         return end.why
     if os.WIFSIGNALED(end.status):

@@ -46,7 +46,7 @@ from accgate.verdict import Verdict
 ANSWERS, LOG = "answers.jsonl", "bisect.log"
 VISIT = "[0-9]" * 4 + "-*"  # the folders of the records of each commit asked
 FOLDER = TrialFolder("bisect", models=f"{VISIT}/*", files=(ANSWERS, LOG))
-LEAST = 3  # with fewer the commits that lost them cannot be told apart from flicker
+LEAST = 3  # lost answers; fewer cannot be told from flicker
 BATCHES = (8, 30, 10**9)  # lost answers to search with, beside those gained between them; at last all
 MOST = 3  # commits that are named at most
 Shows = Callable[[Sequence[Commit], Floats, int], None]
@@ -105,11 +105,11 @@ def bisect(
         changed = search.changed(run)
         search.search_for_culprits(changed)
         lost = sum(is_lost for _, is_lost in changed)
-        culprits, flipping = search.found()
+        culprits, flipping = search.named_commits()
         search.write_log(culprits)
     skipped = tuple((history.commits[place], why) for place, why in sorted(search.skipped.items()))
-    commits, questions = len(history.commits) - 1, search.questions
-    return Bisection(check.model, check.task.name, commits, lost, tuple(culprits), skipped, questions, tuple(flipping))
+    name, counts = (check.model, check.task.name), (search.last, lost)
+    return Bisection(*name, *counts, tuple(culprits), skipped, search.questions, tuple(flipping))
 
 
 def _beginning(changed: Sequence[tuple[str, bool]], lost: int) -> Sequence[tuple[str, bool]]:
@@ -149,6 +149,11 @@ class _Search:
     skipped: dict[int, str] = field(default_factory=dict)
     questions: int = 0
     visits: int = 0
+
+    @property
+    def last(self) -> int:
+        """The place of the bad commit."""
+        return len(self.history.commits) - 1
 
     @property
     def search(self) -> dict[str, str | None]:
@@ -225,25 +230,25 @@ class _Search:
 
     def _refuse_other_loss(self, of: Changed) -> None:
         """Refuse a run of whose lost answers the bad commit loses none again."""
-        last, first = len(self.history.commits) - 1, list(of.lost[: BATCHES[0]])
-        self._ask(last, first)
-        self._refuse_no_answers(last)
-        if not any(self.answers.get((id_, last)) == -1 for id_ in first):
+        first = list(of.lost[: BATCHES[0]])
+        self._ask(self.last, first)
+        self._refuse_no_answers()
+        if not any(self.answers.get((id_, self.last)) == -1 for id_ in first):
             raise BadInput(
-                f"{self.check.name}: none of {len(first)} lost answers is lost at {self.history.commits[last]} "
+                f"{self.check.name}: none of {len(first)} lost answers is lost at {self.history.commits[-1]} "
                 "when it is asked again; they were lost by chance, or the run is not one of the bad commit"
             )
 
-    def _refuse_no_answers(self, last: int) -> None:
-        if last in self.skipped:
-            raise CannotEvaluate(f"the bad commit cannot be asked: {self.skipped[last]}")
+    def _refuse_no_answers(self) -> None:
+        if self.last in self.skipped:
+            raise CannotEvaluate(f"the bad commit cannot be asked: {self.skipped[self.last]}")
 
     def _ask_bad(self, ids: Sequence[str], signs: dict[str, int], needed: float) -> bool:
         """Ask the bad commit until its net loss is shown.
 
         Return whether it is shown. Samples are asked in their order.
         """
-        last = len(self.history.commits) - 1
+        last = self.last
 
         def is_shown() -> bool:
             return coin_evidence(sum(s < 0 for s in signs.values()), sum(s > 0 for s in signs.values())) >= needed
@@ -256,7 +261,7 @@ class _Search:
         missing = [id_ for id_ in ids if (id_, last) not in self.answers]
         if missing and not is_shown():
             self._visit(last, missing, ends=is_enough)
-            self._refuse_no_answers(last)
+            self._refuse_no_answers()
             signs.update((id_, self.answers[id_, last]) for id_ in missing if (id_, last) in self.answers)
         return is_shown()
 
@@ -265,7 +270,6 @@ class _Search:
 
         The search goes on until commits are named or no sample is left.
         """
-        last, changed = len(self.history.commits) - 1, list(changed)
         for count in BATCHES:
             self._place(_beginning(changed, count))
             if count != BATCHES[0] and is_explained([*self.placed.values()]):
@@ -275,9 +279,9 @@ class _Search:
         def is_enough(scores: Scored) -> bool:
             return [*self._signs_of(scores).values()].count(-1) >= count
 
-        while missing := [id_ for id_ in self.further if (id_, last) not in self.answers]:
+        while missing := [id_ for id_ in self.further if (id_, self.last) not in self.answers]:
             count *= 2
-            more = self._visit(last, missing, ends=is_enough)
+            more = self._visit(self.last, missing, ends=is_enough)
             self._place([(id_, sign < 0) for id_, sign in more.items() if sign])
             if is_explained([*self.placed.values()]) or not more:
                 return
@@ -287,11 +291,10 @@ class _Search:
 
         Samples that were placed before are asked, too.
         """
-        last = len(self.history.commits) - 1
-        self._ask(last, [id_ for id_, _ in changed])
+        self._ask(self.last, [id_ for id_, _ in changed])
         for id_, is_lost in changed:
-            if id_ not in self.placed and self.answers.get((id_, last)) == (-1 if is_lost else 1):
-                self.placed[id_] = Placed(is_lost, 0, last)
+            if id_ not in self.placed and self.answers.get((id_, self.last)) == (-1 if is_lost else 1):
+                self.placed[id_] = Placed(is_lost, 0, self.last)
         while True:
             ids, samples = list(self.placed), list(self.placed.values())
             if self.shows is not None and samples:
@@ -311,13 +314,13 @@ class _Search:
 
     def _chances(self) -> Floats:
         """Return how the evidence is spread over the commits after the first."""
-        chances = np.zeros(len(self.history.commits) - 1)
+        chances = np.zeros(self.last)
         evidence = evidence_of([*self.placed.values()])
         for (low, high), value in evidence.items():
             chances[low:high] += value / sum(evidence.values()) / (high - low)
         return chances
 
-    def found(self) -> tuple[list[Culprit], list[Culprit]]:
+    def named_commits(self) -> tuple[list[Culprit], list[Culprit]]:
         """Return the commits that lost answers, and those that flip them either way.
 
         Both are oldest first.
@@ -405,9 +408,9 @@ class _Search:
             return [f"# {word}: [{commit.sha}] {commit.subject}", f"git bisect {word} {commit.sha}"]
 
         lines = ["git bisect start", *mark("good", commits[0])]
-        first = commits.index(culprits[0].commit) if culprits else len(commits) - 1
+        first = commits.index(culprits[0].commit) if culprits else self.last
         places = sorted({place for _, place in self.answers if culprits} | set(self.skipped))
-        for place in [len(commits) - 1, *(p for p in places if 0 < p < len(commits) - 1)]:
+        for place in [self.last, *(place for place in places if 0 < place < self.last)]:
             word = "skip" if place in self.skipped else "bad" if place >= first else "good"
             lines += mark(word, commits[place])
         lines += [f"# first bad commit: [{each.commit.sha}] {each.commit.subject}" for each in culprits]

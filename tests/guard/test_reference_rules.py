@@ -294,7 +294,7 @@ def test_a_mean_in_place_of_scores_is_a_loosening_both_ways(pair: Trees) -> None
     [
         (lambda path: path.write_text(path.read_text().replace(",100\n", ",0\n", 1)), "scores.csv", "is not what was"),
         (lambda path: path.unlink(), "scores.csv", "is missing, but"),
-        (lambda path: path.unlink() or path.mkdir(), "toml", "is a directory"),
+        (lambda path: path.unlink() or path.mkdir(), "toml", "is a folder"),
     ],
 )
 def test_a_damaged_reference_is_bad_input_in_the_head_and_a_loosening_in_the_base(

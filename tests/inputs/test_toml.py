@@ -79,7 +79,7 @@ def test_a_key_or_table_given_twice_says_to_keep_one(tmp_path: Path, text: str, 
 
 @each(
     ("name", "why"),
-    [("missing.toml", "No such file or directory; do this"), (".", "is a directory; give the TOML file in it")],
+    [("missing.toml", "No such file or directory; do this"), (".", "is a folder, pipe or device")],
 )
 def test_what_is_no_file_says_so(tmp_path: Path, name: str, why: str) -> None:
     with pytest.raises(BadInput, match=why):
