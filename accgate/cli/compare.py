@@ -30,8 +30,8 @@ def compare_options(command: argparse.ArgumentParser) -> None:
     command.add_argument("--seed", type=int, default=0, help="seed of the sample order and of resampling (0)")
     command.add_argument("--lower-is-better", action="store_true", help="lower scores are better, as for perplexity")
     command.add_argument("--allowed-drop", default="0", metavar="D", help="accepted loss: points, or N%% of mean (0)")
-    command.add_argument("--certify", action="store_true", help="a pass must prove that the drop is less than both")
-    words = "what of the samples may differ between the sides, such as the prompt; may be repeated"
+    command.add_argument("--certify", action="store_true", help="a pass must prove a drop below D + theta")
+    words = "what may differ between both sides' samples, such as the prompt; may be repeated"
     command.add_argument("--may-differ", action="append", default=[], choices=sorted(COMPARED), help=words)
     scores_options(command)
 
@@ -53,8 +53,8 @@ def compare(arguments: argparse.Namespace) -> int:
     from accgate.references.judge import refuse_other_judge
     from accgate.result import result_of_verdict
 
-    bounds, layout, unpaired = arguments.bounds and tuple(arguments.bounds), layout_of(arguments), arguments.test == "two-sample"
-    paths = arguments.reference, arguments.candidate
+    layout, unpaired = layout_of(arguments), arguments.test == "two-sample"
+    bounds, paths = arguments.bounds and tuple(arguments.bounds), (arguments.reference, arguments.candidate)
     sides = read_scores(paths[0], "reference", layout), read_scores(paths[1], "candidate", layout)
     names = str(paths[0]), str(paths[1])
     reference, candidate = in_points(*sides, arguments.scale, bounds=bounds, names=names)

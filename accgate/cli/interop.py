@@ -352,7 +352,7 @@ def _pairs(texts: Sequence[str], form: str) -> Mapping[str, str]:
     if wrong := [text for text, (name, _, value) in zip(texts, pairs, strict=True) if not name or not value]:
         raise BadInput(f"{wrong[0]!r}: write {form}")
     if len({name for name, _, _ in pairs}) < len(pairs):
-        raise BadInput(f"{form}: names one of them twice")
+        raise BadInput(f"{form}: one name is given twice")
     return {name: value for name, _, value in pairs}
 
 

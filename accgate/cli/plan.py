@@ -33,7 +33,9 @@ def validate_options(command: argparse.ArgumentParser) -> None:
 def plan_options(command: argparse.ArgumentParser) -> None:
     """Add the options of `plan`."""
     config_options(command)
-    command.add_argument("--runs", action="append", type=Path, metavar="DIR", help=f"runs that tell the costs ({OUT})")
+    command.add_argument(
+        "--runs", action="append", type=Path, metavar="DIR", help=f"runs to estimate the costs from ({OUT})"
+    )
     command.add_argument("--probe", action="store_true", help="ask each running server a few samples: how fast is it?")
     what = "say how many samples show such a drop; reads no config"
     command.add_argument("--theta", type=float, metavar="POINTS", help=what)

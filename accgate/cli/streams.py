@@ -12,7 +12,7 @@ import errno
 import os
 import re
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, TextIO, cast
 
 from accgate.errors import DISK_FULL, CannotEvaluate
@@ -48,11 +48,9 @@ class Watched:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._stream, name)
 
-    @contextlib.contextmanager
-    def _writing(self) -> Iterator[None]:
-        """Pass an OSError of the writes within to `_lose`."""
+    def _try(self, call: Callable[..., Any], *arguments: Any) -> None:
         try:
-            yield
+            call(*arguments)
         except OSError as error:
             self._lose(error)
 
@@ -69,8 +67,7 @@ class Watched:
             plain = text if isinstance(text, str) else bytes(text).decode("utf-8", "surrogateescape")
             safe, self._tail = broken(plain, self._tail), (self._tail + plain)[-2:]
             safe = safe if isinstance(text, str) else safe.encode("utf-8", "surrogateescape")
-        with self._writing():
-            self._stream.write(safe)
+        self._try(self._stream.write, safe)
         return len(text)
 
     def writelines(self, lines: Iterable[Any]) -> None:
@@ -85,8 +82,7 @@ class Watched:
         if isinstance(self._stream, Watched):
             self._stream.command(line)
             return
-        with self._writing():
-            self._stream.write(f"{line}\n")
+        self._try(self._stream.write, f"{line}\n")
 
     @property
     def buffer(self) -> Watched:
@@ -95,8 +91,7 @@ class Watched:
 
     def flush(self) -> None:
         """Write what is not written yet."""
-        with self._writing():
-            self._stream.flush()
+        self._try(self._stream.flush)
 
 
 class Messages(Watched):

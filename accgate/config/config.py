@@ -268,7 +268,7 @@ def _model_faults(name: str, model: Model, models: Mapping[str, Model]) -> Itera
     elif other not in models:
         yield equal_to, f"names no model {other!r}; {nearest(other, [each for each in models if each != name])}"
     elif models[other].equal_to is not None:
-        yield equal_to, f"names {other}, which has equal_to itself; name a model without"
+        yield equal_to, f"names {other}, which has equal_to itself; name a model without it"
     if model.baseline is not None:
         yield equal_to, "is set together with baseline; keep one of the two"
 
