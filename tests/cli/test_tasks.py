@@ -20,8 +20,8 @@ def examples(name: str) -> list[Example]:
 
 
 @each("name", [
-    "gsm8k", "mmlu", "bbh", "drop", "triviaqa", "squad_v2", "mbpp", "livecodebench", "humaneval", "json_extraction",
-    "bfcl_simple", "mmmu", "longbench_v1", "sst2_typos", "simpleqa", "zero_scrolls_book_sum_sort",
+    "gsm8k", "mmlu", "bbh", "squad_v2", "livecodebench", "json_extraction", "bfcl_simple", "mmmu", "longbench_v1",
+    "sst2_typos", "simpleqa",
 ])  # fmt: skip
 def test_a_task_of_any_kind_shows_ten_replies(name: str) -> None:
     shown = examples(name)
@@ -37,11 +37,9 @@ def test_where_likelihoods_are_compared_no_reply_is_read(name: str) -> None:
 
 
 @each(("name", "reply", "answer", "points"), [
-    ("gsm8k", "**42**", "42", 100.0),
     ("gsm8k", "At first I thought of 41, but the answer is 42.", "42", 100.0),
     ("gsm8k", "I'm sorry, but I can't help with that.", None, 0.0),
     ("mmlu", "So it is $\\boxed{B}$.", "B", 100.0),
-    ("mmlu", "D", "D", 0.0),
     ("bbh", "Answer: Paris", "Paris", 100.0),
     ("triviaqa_confidence", "Guess: Rome\nProbability: 0.9", "Rome", 0.0),
     ("bfcl_irrelevance", "Ich rufe weather(Rome) auf.", "[]", 100.0),
