@@ -101,10 +101,10 @@ def test_a_question_comes_again_until_its_answer_can_be_used_and_a_question_mark
         assert shown.count(line) == 2
 
 
-def at_a_terminal(arguments: Sequence[str], folder: Path, *typed: bytes) -> tuple[int, str]:
+def at_a_terminal(arguments: Sequence[str], folder: Path, *typed: bytes, width: int = 80) -> tuple[int, str]:
     """Exit code and screen of a command in a pseudo-terminal; each of the keys is typed at a question of its own."""
     terminal, other = pty.openpty()
-    fcntl.ioctl(other, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
+    fcntl.ioctl(other, termios.TIOCSWINSZ, struct.pack("HHHH", 24, width, 0, 0))
     own = {name: value for name, value in os.environ.items() if name not in ("COLUMNS", "LINES")}
     with Launched(*arguments, cwd=folder, env=own, files=[other] * 3) as child:
         os.close(other)

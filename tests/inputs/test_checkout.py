@@ -55,31 +55,30 @@ FILES = (
 )  # fmt: skip
 
 
-@each(
-    ("name", "size", "base"), [*((name, 7, False) for name in (*FILES, "words.txt")), ("rows.csv", 7, True),
-    ("sums.toml", 32, True), ("m.jsonl", 32, False), ("code/mine.py", 9, True)],
-)  # fmt: skip
-def test_an_unresolved_merge_is_named(project: Project, capsys, name: str, size: int, base: bool) -> None:
+def fault_with(project: Project, capsys: pytest.CaptureFixture[str], name: str, content: bytes) -> str:
+    """What a run says while one of the gate's files has this content: it is bad input, and the file is named."""
     path = project.folder / name
-    content = path.read_text()
-    path.write_text(in_conflict(content, size=size, base=base))
+    before = path.read_bytes()
+    path.write_bytes(content)
     code, error = project.run(), said(capsys)
-    path.write_text(content)
+    path.write_bytes(before)
     assert code == 2
-    assert f"{path.name}:" in error
-    assert "unresolved merge conflict" in error
+    assert path.name in error
+    return error
+
+
+@each(
+    ("name", "size", "base"),
+    [*((name, 7, False) for name in (*FILES, "words.txt")), ("rows.csv", 7, True), ("sums.toml", 32, True)],
+)
+def test_an_unresolved_merge_is_named(project: Project, capsys, name: str, size: int, base: bool) -> None:
+    text = in_conflict((project.folder / name).read_text(), size=size, base=base)
+    assert "unresolved merge conflict" in fault_with(project, capsys, name, text.encode())
 
 
 @each("name", (*FILES, "words.txt"))
 def test_a_pointer_of_lfs_is_named(project: Project, capsys, name: str) -> None:
-    path = project.folder / name
-    content = path.read_text()
-    path.write_text(POINTER)
-    code, error = project.run(), said(capsys)
-    path.write_text(content)
-    assert code == 2
-    assert path.name in error
-    assert AS_POINTER in error
+    assert AS_POINTER in fault_with(project, capsys, name, POINTER.encode())
 
 
 UTF16 = "q,a\n1,1\n".encode("utf-16")
@@ -92,21 +91,14 @@ TRANSCRYPT = b"U2FsdGVkX1/aGVsbG8gd29ybGQ=\n", "is encrypted by transcrypt; run 
     ("name", "start", "told"),
     [
         ("rows.csv", b"version https://hawser.github.com/spec/v1\noid sha256:0\n", "is a Git LFS pointer"),
-        *zip(FILES, *zip(*[ANNEX, CRYPT, TRANSCRYPT] * 3, strict=True), strict=False),
+        *((name, *what) for name, what in zip(FILES, (ANNEX, CRYPT, TRANSCRYPT), strict=False)),
         *((name, UTF16, "UTF-8") for name in ("shots.json", "code/mine.py", FILES[-1])),
     ],
 )
 def test_what_is_not_the_content_is_named_as_what_it_is(
     project: Project, capsys, name: str, start: bytes, told: str
 ) -> None:
-    path = project.folder / name
-    content = path.read_bytes()
-    path.write_bytes(start)
-    code, error = project.run(), said(capsys)
-    path.write_bytes(content)
-    assert code == 2
-    assert told in error
-    assert path.name in error
+    assert told in fault_with(project, capsys, name, start)
 
 
 def test_a_run_s_own_files_are_named_too(project: Project, capsys) -> None:

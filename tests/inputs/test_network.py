@@ -34,15 +34,11 @@ def empty_environment(monkeypatch: pytest.MonkeyPatch) -> None:
 @each(
     ("no_proxy", "host", "port", "direct"),
     [
-        ("gpu.lab", "gpu.lab", 80, True), ("gpu.lab", "a.gpu.lab", 80, True), (".lab", "gpu.lab", 80, True),
-        ("*.lab", "gpu.lab", 80, True), ("GPU.lab.", "gpu.LAB", 80, True), ("a b,gpu.lab", "gpu.lab", 80, True),
-        ("lab", "gpulab", 80, False), ("gpu.lab:8000", "gpu.lab", 8000, True), ("gpu.lab:8000", "gpu.lab", 80, False),
-        ("*", "any.example", 443, True), ("", "any.example", 443, False), (", ,", "any.example", 443, False),
-        ("10.0.0.0/8", "10.9.8.7", 80, True), ("10.0.0.0/8", "11.9.8.7", 80, False),
-        ("10.0.0.1/8", "10.2.0.1", 80, True),
-        ("10.0.0.0/8", "ten.example", 80, False), ("192.168.1.5", "192.168.1.5", 80, True),
-        ("fd00::/8", "fd12::1", 80, True), ("fd00::1", "fd00::1", 80, True), ("[fd00::1]:80", "fd00::1", 80, True),
-        ("[fd00::1]:80", "fd00::1", 81, False), ("fd00::/8", "10.0.0.1", 80, False), ("nonsense/99", "h", 80, False),
+        ("gpu.lab", "a.gpu.lab", 80, True), ("*.lab", "gpu.lab", 80, True), ("GPU.lab.", "gpu.LAB", 80, True),
+        ("a b,gpu.lab", "gpu.lab", 80, True), ("lab", "gpulab", 80, False), ("gpu.lab:8000", "gpu.lab", 8000, True),
+        ("gpu.lab:8000", "gpu.lab", 80, False), ("*", "any.example", 443, True), (", ,", "any.example", 443, False),
+        ("10.0.0.1/8", "10.2.0.1", 80, True), ("10.0.0.0/8", "11.9.8.7", 80, False), ("fd00::/8", "fd12::1", 80, True),
+        ("[fd00::1]:80", "fd00::1", 80, True), ("[fd00::1]:80", "fd00::1", 81, False), ("a/99", "h", 80, False),
     ],
 )  # fmt: skip
 def test_no_proxy_names_hosts_parents_ports_and_networks(no_proxy: str, host: str, port: int, direct: bool) -> None:
@@ -54,7 +50,6 @@ def test_no_proxy_names_hosts_parents_ports_and_networks(no_proxy: str, host: st
     [
         ({"ALL_PROXY": "http://p:1"}, "https://h/v1", "http://p:1"),
         ({"all_proxy": "p:1", "HTTP_PROXY": "q:2"}, "http://h/v1", "http://q:2"),
-        ({"all_proxy": "p:1", "HTTP_PROXY": "q:2"}, "https://h/v1", "http://p:1"),
         ({"all_proxy": "p:1", "NO_PROXY": "172.16.0.0/12"}, "http://172.20.0.9:8000/v1", None),
         ({"all_proxy": "p:1"}, "http://localhost:8000/v1", None),
         ({}, "https://h/v1", None),

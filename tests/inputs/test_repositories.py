@@ -101,11 +101,9 @@ def annexed(root: Path) -> None:
 
 
 ABSENT = [
-    ("sha1", sparse("/gate/*", "!/gate/rows.csv", version=2), SPARSE),
     ("sha1", sparse("/gate/*", "!/gate/rows.csv", version=4), SPARSE),
     ("sha256", sparse("/gate/*", "!/gate/shots.json", version=4), SPARSE),
     ("sha256", sparse("/gate/*", "!/gate/sums.toml", version=2), SPARSE),
-    ("sha1", sparse("gate/code", version=4, cone=True), SPARSE + "/references/m`"),
     ("sha1", sparse("--sparse-index", "gate/code", version=4, cone=True), SPARSE + "/references/m`"),
     ("sha1", beside("rows.csv.dvc", "outs:\n- path: rows.csv\n"), "is kept by DVC; run `dvc pull gate/rows.csv.dvc`"),
     ("sha1", beside("Rows.csv", "q,a\n1,1\n"), "write the path relative to this file; there is 'Rows.csv'"),

@@ -81,7 +81,9 @@ def test_a_sample_without_a_score_a_prompt_or_all_its_repeats_is_an_error(tmp_pa
     path = run_of(tmp_path / "b", {("a", 0, 0): 1.0, ("b", 0, 0): 1.0, ("b", 0, 1): 1.0})
     with pytest.raises(BadInput, match="fewer than 2 repeats of 1 of 2 samples"):
         exported(path, tmp_path / "out")
-    path = run_of(tmp_path / "c", {("a", 0, 0): 1.0})
+    path = run_of(tmp_path / "c", {("a", 0, 0): 120.0})
+    with pytest.raises(BadInput, match=r"120 points, but lm-eval's acc is a fraction; name another --metric"):
+        exported(path, tmp_path / "out")
     with RecordWriter(path, [replace(read_records(path)[0], id="other")]):
         pass
     with pytest.raises(BadInput, match="no prompt beside the records for 1 of 1 samples"):
@@ -90,15 +92,3 @@ def test_a_sample_without_a_score_a_prompt_or_all_its_repeats_is_an_error(tmp_pa
     with pytest.raises(BadInput, match="holds no prompts"):
         exported(path, tmp_path / "out")
     assert not (tmp_path / "out").exists()
-
-
-def test_points_that_are_no_share_are_refused_under_a_metric_that_is_one(tmp_path: Path) -> None:
-    path = run_of(tmp_path, {("a", 0, 0): 120.0})
-    with pytest.raises(BadInput, match=r"120 points, but lm-eval's acc is a fraction; name another --metric"):
-        exported(path, tmp_path / "out")
-
-
-def test_a_folder_that_cannot_be_written_is_an_error(tmp_path: Path) -> None:
-    (tmp_path / "file").touch()
-    with pytest.raises(BadInput, match="cannot be written"):
-        exported(run_of(tmp_path, {("a", 0, 0): 1.0}), tmp_path / "file" / "out")

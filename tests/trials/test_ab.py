@@ -71,9 +71,8 @@ def test_a_worse_model_fails_and_few_samples_show_it(pair: Pair) -> None:
     assert verdict["n"] < 100
     assert verdict["difference"] < -8.0
     models = [seen.body["model"] for seen in pair.server.seen]
-    assert {models.count("a"), models.count("b")} <= set(range(50, 160))
-    halves = models[: len(models) // 2]
-    assert 0.3 < halves.count("a") / len(halves) < 0.7  # side by side, not one after the other
+    half = models[: len(models) // 2]
+    assert 0.3 < half.count("a") / len(half) < 0.7  # side by side, not one after the other
     assert not (pair.folder / "references").exists()
     assert pair.ab() == 1
     assert "sums: b is worse than a: " in pair.words

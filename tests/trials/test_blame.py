@@ -19,8 +19,6 @@ from accgate.config.config import load_config, select
 from accgate.decision.cause import causes_of, levels_of, trial_of
 from accgate.engines.openai.engine import OpenAIEngine
 from accgate.evaluation.options import RunOptions
-from accgate.report.cause import read_cause
-from accgate.result import to_json
 from accgate.trials.search import blame as search
 from tests.support.gates import questions, table, write_task
 from tests.support.loading import load_task
@@ -120,30 +118,18 @@ def test_the_one_harmful_setting_of_four_is_named(project: Project) -> None:
     assert cause["alone"] is True
     assert blame["by_chance"] == 0
     assert blame["questions"] < 12 * blame["lost"]
-    markdown = project.folder / "blame.md"
-    assert project.blame("--resume", "--markdown", str(markdown)) == 0
+    assert project.blame("--resume") == 0
     text = f"sampling.extra.gamma_mode = 1 explains {cause['of']} of the {cause['of']} lost answers (at least"
     assert text in project.words
-    assert markdown.read_text().startswith("**Which setting did it?** sampling.extra.gamma")
 
 
-@pytest.mark.parametrize(
-    ("loses", "second"),
-    [
-        (
-            lambda i, body: (
-                ("alpha_mode" in body and luck(i, "a") < 0.35) or ("delta_mode" in body and luck(i, "d") < 0.35)
-            ),
-            "delta_mode",
-        ),
-        # Putting one back brings nothing back: the other still loses the same answers.
-        (lambda i, body: ("alpha_mode" in body or "beta_mode" in body) and luck(i, "s") < 0.3, "beta_mode"),
-    ],
-    ids=["each its own answers", "both the same answers"],
-)
-def test_two_harmful_settings_are_both_named(project: Project, loses: Loses, second: str) -> None:
-    project.lose(loses)
-    assert sorted(names(project.found())) == [["sampling.extra.alpha_mode"], [f"sampling.extra.{second}"]]
+# Of the same answers putting one back brings nothing back: the other still loses them.
+@pytest.mark.parametrize("salt", ["", "s"], ids=["each its own answers", "both the same answers"])
+def test_two_harmful_settings_are_both_named(project: Project, salt: str) -> None:
+    project.lose(
+        lambda i, body: any(f"{name}_mode" in body and luck(i, salt or name) < 0.3 for name in ("alpha", "beta"))
+    )
+    assert sorted(names(project.found())) == [["sampling.extra.alpha_mode"], ["sampling.extra.beta_mode"]]
 
 
 def test_where_every_sample_was_lost_no_others_are_asked(project: Project) -> None:
@@ -172,9 +158,7 @@ def test_a_run_that_was_red_by_bad_luck_blames_nothing(project: Project) -> None
     for share, code in ((0.3, 1), (0.1, 0)):  # whatever the settings
         project.loses = lambda _i, _body, share=share: dice.random() < share
         assert (project.run() if code else project.blame()) == code
-    text = project.words
-    assert "to explain the loss" in text or "explains the loss" in text
-    assert "came back with nothing changed: by chance" in text
+    assert "came back with nothing changed: by chance" in project.words
     blame = project.found("--resume")
     assert blame["causes"] == []
     assert blame["by_chance"] > 0.6 * blame["lost"]
@@ -204,24 +188,17 @@ def test_the_cause_file_says_what_was_found_or_why_not_and_a_new_run_removes_it(
     before = {path: path.stat().st_mtime_ns for path in out.rglob("*")}
     blame = project.found("--out", str(apart), "--html")
     assert {path: path.stat().st_mtime_ns for path in out.rglob("*")} == before
-    cause = read_cause(apart / "cause.json")
-    assert cause is not None
-    assert cause.blame is not None
-    assert json.loads(to_json(cause.blame)) == blame
+    assert json.loads((apart / "cause.json").read_text())["blame"] == blame
     assert project.blame("--html") == 0
     assert (apart / "cause.html").read_text() == (out / "cause.html").read_text()
     assert main(["report", str(out / "accgate.json"), "--html", str(page)]) == 0
     for text in ((apart / "cause.html").read_text(), page.read_text()):
-        assert "Which setting did it?" in text
         assert f"sampling.extra.gamma_mode = 1 explains {blame['lost']} of the {blame['lost']} lost answers" in text
-        assert text.count('class="cause-found"') == 2  # that setting, and all of them
     assert project.run() == 1
     assert not list(out.glob("cause.*"))
     project.edit('"gamma_mode" = 1', '"gamma_mode" = 2')
     assert project.blame() == 2
-    cause = read_cause(out / "cause.json")
-    assert cause is not None
-    assert "changed since the run in" in str(cause.failure)
+    assert "changed since the run in" in json.loads((out / "cause.json").read_text())["failure"]
 
 
 def test_the_bases_rules_decide_what_was_lost_and_a_setting_that_no_server_takes_does_not_end_the_search(
@@ -294,9 +271,7 @@ def test_what_is_lost_for_good_is_told_from_what_flickers(project: Project) -> N
     gone = list(back.values()).count(0)
     assert f"asked again 3 times, {gone} are lost for good and {len(back) - gone} flicker" in project.words
     assert project.rerun("--sample", lost[0]) == 0
-    shown = project.words
-    for words in ("Prompt What is", "Reference's reply, score 100.00", "Reply, score 0.00"):
-        assert words in shown
+    assert re.search(r"Prompt What is.*Reference's reply, score 100\.00.*Reply, score 0\.00", project.words)
     assert project.rerun("--sample", "none") == 2
     assert "no check has a record of sample 'none'" in project.words
 
@@ -342,8 +317,8 @@ def test_what_failed_or_held_no_answer_is_said_beside_what_was_asked_again(proje
     again = ["--flips", "--times", "1"]
     assert project.rerun(*again) == 0
     text = project.words
-    assert f"1 of {n} answers failed and are not counted; the first: HTTP 400" in text
-    assert f"1 of {n - 1} replies held no answer: they count as lost." in text
+    assert f"1 of {n} answers failed" in text
+    assert f"1 of {n - 1} replies held no answer" in text
     assert f"{n - 1} are lost for good and 0 flicker; 1 never got a score." in text
     assert project.rerun(*again, "--resume", "--json") == 0
     done = json.loads(project.capsys.readouterr().out)

@@ -73,30 +73,19 @@ def test_what_belongs_to_the_machine_is_told_and_not_put_back() -> None:
     assert {str(change).partition(" (")[0] for change in under.fixed} == {
         "environment.image: a → b", "environment.torch: 2 → unknown", "environment.driver: unknown → 550",
     }  # fmt: skip
-    unknown = settings_of(reference(before, environment={"image": "a"}), now, INFO)
-    assert unknown.fixed[0].now == "unknown"
     labelled = settings_of(reference(before, variant={"kv": "f16"}), replace(now, variant={"kv": "q4"}), INFO)
     assert list(map(str, labelled.fixed)) == ["variant.kv: f16 → q4 (a label: no engine reads it)"]
 
 
 def test_a_setting_whose_own_name_holds_a_dot_or_a_quote_is_one_setting() -> None:
-    before = model(
-        options={"rope.scale": 1, "rope": {"scale": 2, "base.freq": 3}, 'a"b': 1},
-        sampling=Sampling(extra={"guided.mode": "x", "guided": {"mode": "y"}}),
-    )
-    now = model(
-        options={"rope.scale": 5, "rope": {"scale": 6, "base.freq": 7}, "new.one": True},
-        sampling=Sampling(extra={"guided.mode": "z", "guided": {"mode": "w"}}),
-    )
+    before = model(options={"rope.scale": 1, "rope": {"scale": 2, "base.freq": 3}, 'a"b': 1})
+    now = model(options={"rope.scale": 5, "rope": {"scale": 6, "base.freq": 7}, "new.one": True})
     settings = settings_of(reference(before), now, None)
     assert {change.name for change in settings.changes} == {
         'options."rope.scale"', "options.rope.scale", 'options.rope."base.freq"', 'options."new.one"',
-        'options."a\\"b"', 'sampling.extra."guided.mode"', "sampling.extra.guided.mode",
+        'options."a\\"b"',
     }  # fmt: skip
-    assert settings.put_back(['options."rope.scale"']).options["rope.scale"] == 1
     assert settings.put_back(['options."rope.scale"']).options["rope"] == {"scale": 6, "base.freq": 7}
-    assert settings.put_back(["options.rope.scale"]).options["rope"] == {"scale": 2, "base.freq": 7}
-    assert "new.one" not in settings.put_back(['options."new.one"']).options
     assert answer_settings(settings.put_back(settings.values)) == answer_settings(before)
     for name in settings.values:
         assert changed(before, settings.set_alone(name)) == [name]
