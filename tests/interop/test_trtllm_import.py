@@ -132,7 +132,7 @@ def test_what_an_entry_cannot_mean_is_refused_by_name(tmp_path: Path, entry: str
             (7, 40.0, 0.01, 0.1),
         ),
         ("mmlu", "accuracy: 30\n  - accuracy: 30", (4096, 50.0, 0.05, 0.2)),  # the same twice is one
-        ("gsm8k", "accuracy: 30\n    mtp_enabled: true\n    quant_algo: null", (1319, 50.0, 0.05, 0.2)),
+        ("gsm8k", "{accuracy: 30, mtp_enabled: true, quant_algo: null}", (1319, 50.0, 0.05, 0.2)),
     ],
 )
 def test_figures_of_an_entry_go_before_the_defaults(tmp_path: Path, name: str, text: str, expected: Any) -> None:

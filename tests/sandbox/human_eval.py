@@ -37,16 +37,9 @@ def problems() -> list[Problem]:
 
 
 _PAIRS = (
-    (ast.Add, ast.Sub),
-    (ast.Mult, ast.Add),
-    (ast.FloorDiv, ast.Div),
-    (ast.Mod, ast.FloorDiv),
-    (ast.Lt, ast.LtE),
-    (ast.Gt, ast.GtE),
-    (ast.Eq, ast.NotEq),
-    (ast.And, ast.Or),
-    (ast.In, ast.NotIn),
-)
+    (ast.Add, ast.Sub), (ast.Mult, ast.Add), (ast.FloorDiv, ast.Div), (ast.Mod, ast.FloorDiv), (ast.Lt, ast.LtE),
+    (ast.Gt, ast.GtE), (ast.Eq, ast.NotEq), (ast.And, ast.Or), (ast.In, ast.NotIn),
+)  # fmt: skip
 _SWAPPED: dict[type[ast.AST], type[ast.AST]] = {b: a for a, b in _PAIRS} | dict(_PAIRS)
 
 
@@ -64,11 +57,8 @@ def _changes(tree: ast.AST) -> Iterator[tuple[ast.AST, str]]:
         if isinstance(node, ast.Return) and node.value is not None:
             yield node, "return"
         for block in ("body", "orelse"):
-            if (
-                isinstance(getattr(node, block, None), list)
-                and getattr(node, block)
-                and not isinstance(node, ast.Module)
-            ):
+            inner = getattr(node, block, None)
+            if isinstance(inner, list) and inner and not isinstance(node, ast.Module):
                 yield node, block
 
 

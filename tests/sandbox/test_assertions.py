@@ -27,9 +27,9 @@ class Point(NamedTuple):
 
 
 PLAIN = [
-    None, True, 0, -7, 1 << 600, -(10**5000), 0.1, -0.0, 1e300, float("inf"), 1j, 2.5 - 3j, "",
-    "☃ \ud800 \0", b"\x00\xff", [], [1, [2, []]], (), (1,), ((1, 2), [3]), set(), {1, "a", (2, 3)}, frozenset({1}), {},
-    {1: "a", "b": {(1, 2): None}}, Decimal("1.10"), Fraction(1, 3), bytearray(b"ab"),
+    None, True, -7, 1 << 600, -(10**5000), 0.1, float("inf"), 2.5 - 3j, "☃ \ud800 \0", b"\x00\xff", [1, [2, []]], (),
+    ((1, 2), [3]), {1, "a", (2, 3)}, frozenset({1}), {1: "a", "b": {(1, 2): None}}, Decimal("1.10"), Fraction(1, 3),
+    bytearray(b"ab"),
 ]  # fmt: skip
 
 
@@ -50,16 +50,10 @@ def test_what_is_no_plain_value_equals_nothing_and_what_is_no_packed_value_is_re
     for value in (object(), iter([1]), len, Opaque("x"), type("Odd", (), {"__eq__": lambda *_: True})()):
         out = unpack(pack(value))
         assert not any(out == other for other in (value, 1, out, None))
-    wrong: list[Any] = [
-        {},
-        {"int": 5},
-        {"int": "x"},
-        {"a": 1},
-        {"int": "1", "float": "2"},
-        {"set": [[1]]},
-        {"dict": [1]},
-    ]
-    wrong += [{"bytes": "x"}, {"tuple": 1}, {"fraction": [1, 0]}, {"complex": ["1", {}]}, {"int": "f" * 100_000}]
+    wrong: tuple[Any, ...] = (
+        {}, {"int": 5}, {"a": 1}, {"int": "1", "float": "2"}, {"set": [[1]]}, {"dict": [1]}, {"fraction": [1, 0]},
+        {"int": "f" * 100_000},
+    )  # fmt: skip
     for data in wrong:
         with pytest.raises(NotPlain):
             unpack(data)
@@ -69,24 +63,20 @@ def test_what_is_no_plain_value_equals_nothing_and_what_is_no_packed_value_is_re
 TAKEN = {
     "assert f(1) == 2\nassert 2 == f(1), 'why'\nassert f(1) is None": [1, 2, 3],
     "def check(c):\n    assert c(1) == [1, (2,), {3: -4.5}]\ncheck(f)\ncheck(g)": [2],
-    "assert f(1) == 2; assert f(2) == 3": [1, 1],
+    "assert f('in') == 98765, 'not 98765'": [1],
     "assert (f(\n  1)\n  == # right\n  2)": [1],
     "x = 'ä☃'; assert f('ä') == 'ä'": [1],
     "\r\nassert f(1) == 2\r\n": [2],
     "assert f(1)\nassert not f(1)\nassert f(1) != 2\nassert f(1) == g(1)\nassert 1 < f(1) == 2\nassert f(1) is x": [],
     "assert abs(f(1) - 2) < 1e-6\nassert f(1) in (1, 2)": [],
     "for x in y:\n    assert f(x) == 1\nif z:\n    assert f(1) == 1": [],
-    "try:\n    assert f(1) == 1\nfinally:\n    pass": [],
     "def check(c):\n    assert c(1) == 1": [],
     "def check(c):\n    assert c(1) == 1\ntry:\n    check(f)\nexcept AssertionError:\n    pass": [],
     "def check(c):\n    if c: return\n    assert c(1) == 1\ncheck(f)": [],
-    "def check(c):\n    yield\n    assert c(1) == 1\ncheck(f)": [],
     "@skip\ndef check(c):\n    assert c(1) == 1\ncheck(f)": [],
     "def check(c):\n    assert c(1) == 1\ncheck = print\ncheck(f)": [],
-    "def check(c):\n    assert c(1) == 1\nfrom a import check\ncheck(f)": [],
     "def check(c):\n    assert c(1) == 1\ndef check(c):\n    assert c(1) == 2\ncheck(f)": [],
     "def check(c):\n    global check\n    assert c(1) == 1\ncheck(f)": [],
-    "class T:\n    def check(self):\n        assert f(1) == 1\nT().check()": [],
 }  # fmt: skip
 
 
@@ -96,20 +86,12 @@ def test_assertions_that_surely_run_and_compare_with_a_literal_are_taken_and_no_
         assert tests is not None, source
         starts = [source[: source.replace("\r\n", "\n").find(each.source)].count("\n") for each in tests.assertions]
         assert len(starts) == len(lines), source
+        assert not any(repr(each.expected) in tests.source for each in tests.assertions if each.expected == 98765)
         ast.parse(tests.source)
         left = [line for line in tests.source.replace("\r\n", "\n").split("\n") if "__give__" in line]
         assert len(left) == len(set(lines)), tests.source
     assert without_literals("assert f(1) ==") is None
     assert without_literals("x = '\0'") is None
-
-
-def test_the_literal_is_not_in_the_code_that_the_process_gets() -> None:
-    tests = without_literals(
-        "assert f('in') == 'out', 'message with out'\ndef check(c):\n    assert c(1) == 98765\ncheck(f)"
-    )
-    assert tests is not None
-    assert "out" not in tests.source
-    assert "98765" not in tests.source
 
 
 ANSWERS = {"double": "def f(x):\n    return 2 * x\n", "wrong": "def f(x):\n    return 5\n"}
@@ -123,7 +105,6 @@ ANSWERS = {"double": "def f(x):\n    return 2 * x\n", "wrong": "def f(x):\n    r
         ("assert f((1,)) == [1, 1]", False),
         ("assert f(1) is True", False),
         ("def check(c):\n    assert c(1) == 2\n    for n in range(9):\n        assert c(n) == n + n\ncheck(f)", True),
-        ("def check(c):\n    assert c(1) == 2\ncheck(f)\ncheck(f)", True),
         ("def check(c):\n    assert c(1) == 2\n    for n in range(9):\n        assert c(n) == n\ncheck(f)", False),
         ("assert f(2) == 4\nassert f(1) == 3", False),
         ("assert f(2) == 4\nraise SystemExit(0)", False),
@@ -160,8 +141,6 @@ def test_the_tests_of_a_program_are_what_follows_the_line_of_the_code() -> None:
         whole: "\n\nassert f(1) == 1\n",
         "<<code>>": "",
         "<<code>> - 1\nassert x": "",
-        "<<code>>-1\nassert x": "",
-        "assert f(<<code>>) == 2": "",
         "if x:\n    <<code>>\nelse:\n    y": "",
         "'''\n<<code>>\n'''\nassert x == 1": "",
         "<<code>>\n<<code>>\nassert x == 1": "",

@@ -14,12 +14,9 @@ from tests.support.cases import each
 # Printed, expected, and what `grade_stdio` of LiveCodeBench's testing_util.py (commit 15808c7) says: lines stripped and
 # compared one by one, else as lists of Decimals.
 OUTPUTS = [
-    ("3", "3", True), ("3\n", "3", True), ("  3 \n\n", "\n3", True), ("1 2\n3", "1 2\n3\n", True),
-    ("1  2", "1 2", True), ("1\r\n2", "1\n2", True), ("1.0 2", "1 2.00", True), ("1e3", "1000", True),
-    ("yes", "YES", False),
-    ("a  b", "a b", False), ("1 2", "1\n2", False), ("1\n\n2", "1\n2", False), ("12", "1 2", False), ("", "0", False),
-    ("0.1", "0.10000000001", False), ("50000000000000001", "50000000000000000", False), ("nan", "nan", True),
-    ("1 nan", "1  nan", False), ("٣", "3", True),
+    ("  3 \n\n", "\n3", True), ("1  2", "1 2", True), ("1\r\n2", "1\n2", True), ("1.0 2", "1 2.00", True),
+    ("yes", "YES", False), ("a  b", "a b", False), ("1 2", "1\n2", False), ("1\n\n2", "1\n2", False), ("", "0", False),
+    ("50000000000000001", "50000000000000000", False), ("nan", "nan", True), ("1 nan", "1  nan", False),
 ]  # fmt: skip
 
 
@@ -43,14 +40,10 @@ def test_whole_numbers_have_as_many_digits_as_in_livecodebenchs_process(worker: 
 
 SUMS = [Case("1 2\n", "3"), Case("10 -4\n", "6\n")]
 READERS = {
-    "input": "a, b = map(int, input().split())\nprint(a + b)",
-    "stdin": "import sys\nprint(sum(map(int, sys.stdin.read().split())))",
     "lines": "import sys\nfor line in sys.stdin:\n    print(sum(map(int, line.split())))",
     "bytes": "import sys\nsys.stdout.buffer.write(b'%d' % sum(map(int, sys.stdin.buffer.readline().split())))",
     "descriptors": "import os\nos.write(1, str(sum(map(int, os.read(0, 99).split()))).encode())",
-    "open": "print(sum(map(int, open(0).read().split())))",
     "guard": "def main():\n    print(sum(map(int, input().split())))\nif __name__ == '__main__':\n    main()",
-    "exit": "import sys\nprint(sum(map(int, input().split())))\nsys.exit()",
     "exit with a code": "print(sum(map(int, input().split())))\nraise SystemExit(1)",
     "thread": "import sys, threading\nsys.setrecursionlimit(10**6)\nthreading.stack_size(1 << 26)\n"
     "def main():\n    print(sum(map(int, input().split())))\nthreading.Thread(target=main).start()",
@@ -128,14 +121,12 @@ def test_a_large_input_and_output_go_through(worker: Worker) -> None:
     [
         ("nothing", "is not JSON"),
         ([], "not a JSON list of at least one test case"),
-        ({"input": "", "output": "1"}, "not a JSON list"),
         ([{"input": "1"}], "test case 1 is .*; give input and output"),
         ([{"input": "1", "output": "1"}, {"input": "1", "output": "1", "extra": "1"}], "test case 2 is"),
         ([{"input": 1, "output": "1"}], "test case 1 holds something other than text"),
         ([{"input": "1", "output": " \n"}], "expects no output, so a program that does nothing passes it"),
         ([{"input": "1", "output": "1", "function": "a b"}], "not the name of a function"),
         ([{"input": "x", "output": "1", "function": "f"}], "arguments, one a line, and output must be JSON"),
-        ([{"input": "1", "output": "x", "function": "f"}], "must be JSON"),
     ],
 )
 def test_test_cases_that_cannot_be_used_are_refused(rows: object, fault: str) -> None:

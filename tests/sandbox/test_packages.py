@@ -18,13 +18,11 @@ PASSES = [
     "import numpy as np\na = np.random.rand(200, 200)\nassert np.allclose(np.linalg.inv(a) @ a, np.eye(200))",
     "import numpy as np\nnp.save('a.npy', np.ones(3))\nassert np.load('a.npy').sum() == 3",
     "import numpy.polynomial, numpy.fft, numpy.ma, numpy.testing, numpy.f2py",
-    "import numpy as np\nassert np.sort([3, 1, 2]).tolist() == [1, 2, 3]",
 ]
 FAILS = {
     "import numpy as np\nassert np.arange(3).sum() == 4": "AssertionError",
     "import numpy as np\nnp.ones(200_000_000)": "Unable to allocate",
     "import pydantic": "ModuleNotFoundError",
-    "import accgate": "ModuleNotFoundError",
     "import numpy, os\nos.listdir(os.path.dirname(os.path.dirname(numpy.__file__)))": "PermissionError",
     "import numpy\nopen(numpy.__file__.replace('numpy', 'pydantic', 1))": "PermissionError",
     "import numpy\nopen(numpy.__file__, 'a')": "PermissionError",

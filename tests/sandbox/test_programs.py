@@ -24,8 +24,6 @@ LIMITS = Limits(seconds=10.0)
 ORDINARY = {
     "imports": "import argparse, bisect, csv, datetime, decimal, fractions, json, sqlite3, statistics, unittest, zlib",
     "typing": "from typing import List\ndef f(x: List[int]) -> int:\n    return sum(x)\nassert f([1, 2]) == 3",
-    "dataclass": "from __future__ import annotations\n"
-    "from dataclasses import dataclass\n@dataclass\nclass A:\n    x: int\nA(1)",
     "pickle": "import pickle\nclass A: pass\npickle.loads(pickle.dumps(A()))",
     "own files": "open('a', 'w').write('x')\nimport os, shutil\nos.mkdir('d')\nos.replace('a', 'd/b')\n"
     "assert open('d/b').read() == 'x'\nshutil.rmtree('d')",
@@ -40,32 +38,21 @@ ORDINARY = {
     "alarm": "import signal\nheard = []\nsignal.signal(signal.SIGALRM, lambda *_: heard.append(1))\n"
     "signal.setitimer(signal.ITIMER_REAL, 0.001)\nwhile not heard:\n    pass",
     "odd output": "import sys\nprint('\\ud800 ☃')\nsys.stderr.write('x')\nsys.stdout.flush()",
-    "time zone": "import datetime, time\ntime.localtime()",
-    "warnings": "import warnings\nwarnings.warn('x')",
-    "digest": "import hashlib\nassert hashlib.sha3_256(b'').hexdigest() and hashlib.md5(b'').digest()",
     "randomness": "import os, random, secrets, uuid\nos.urandom(9), random.random(), secrets.token_hex(), uuid.uuid4()",
     "its environment": "import os\nassert set(os.environ) == {'HOME', 'TMPDIR', 'PATH', 'LANG'}",
     "no guard": "assert __name__ != '__main__'\nif __name__ == '__main__':\n    raise SystemExit(1)",
     "a thread that stays": "import threading, time\nthreading.Thread(target=time.sleep, args=(600,)).start()",
-    "null bytes in text": "assert len('\\0') == 1",
     "odd line ends": "x = 1\r\ny = 2\rassert x + y == 3",
-    "large": "x = '" + "y" * 3_000_000 + "'",
-    "empty": "",
 }  # fmt: skip
 FAILING = {
     "assert False": "AssertionError",
     "assert 1 == 2, 'no\\nmore'": "AssertionError: no more",
-    "1 / 0": "ZeroDivisionError: division by zero",
     "def f(:": "SyntaxError: invalid syntax",
     "x = '\0'": "(ValueError|SyntaxError): source code .*null bytes",
     "x = '\ud800'": "UnicodeEncodeError",
-    "return 1": "SyntaxError: 'return' outside function",
-    "await f()": "SyntaxError",
-    "raise Exception": "Exception$",
     "raise type('', (Exception,), {})('')": "program",
     "-" * 200_000 + "1": "RecursionError|MemoryError|SyntaxError|was killed by SIGSEGV",
     "x = " + "(" * 300 + ")" * 300: "SyntaxError|MemoryError|RecursionError",
-    "exit()": "NameError",
     "class E(Exception):\n    def __str__(self): raise E\nraise E": "program.E: <(exception str|unprintable)",
     "raise ExceptionGroup('g', [ValueError(1)])": "(\\+ )?(Exception Group|ExceptionGroup|NameError)",
 }
@@ -98,11 +85,6 @@ def test_sets_of_texts_have_the_same_order_in_each_worker(
 ) -> None:
     program = "raise ValueError(list({str(n) for n in range(50)}))"
     assert worker.run(program).reason == worker_of(LIMITS, confined).run(program).reason
-
-
-def test_random_numbers_differ_from_program_to_program(worker: Worker) -> None:
-    program = "import random\nraise ValueError(random.random())"
-    assert worker.run(program).reason != worker.run(program).reason
 
 
 def test_a_worker_has_loaded_nothing_else_of_accgates(worker: Worker) -> None:
