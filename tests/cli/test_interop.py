@@ -17,7 +17,7 @@ def log(folder: Path, right: int, count: int = 40) -> Path:
     return write_log(folder, [generated(doc, {"exact_match": float(doc < right)}) for doc in range(count)])
 
 
-def test_old_logs_are_compared_at_once_not_overwritten_and_exported(tmp_path: Path, capsys) -> None:
+def test_old_logs_are_compared_at_once_not_overwritten_and_exported(tmp_path: Path, capsys, ends) -> None:
     for name, right in (("old", 38), ("new", 12)):
         log(tmp_path / name, right)
         for _ in range(2):  # importing again changes nothing
@@ -30,13 +30,12 @@ def test_old_logs_are_compared_at_once_not_overwritten_and_exported(tmp_path: Pa
     assert main(["compare", old, old]) == 0
     assert main(["import", "lm-eval", str(tmp_path / "old"), "--out", str(tmp_path / "run" / "new")]) == 2
     assert "holds other records; name another --out" in capsys.readouterr().err
-    assert main(["export", "lm-eval", old, "--out", str(tmp_path / "e"), "--metric", "exact_match"]) == 0
-    assert "samples_adding_" in capsys.readouterr().out
+    assert "samples_adding_" in ends(0, "export", "lm-eval", old, "--out", tmp_path / "e", "--metric", "exact_match")
     assert main(["import", "lm-eval", str(tmp_path / "e"), "--out", str(tmp_path / "run" / "old")]) == 0
 
 
 def test_an_import_becomes_a_reference_with_its_variant_and_is_replaced_only_with_a_reason(
-    tmp_path: Path, capsys
+    tmp_path: Path, ends
 ) -> None:
     command = ["import", "lm-eval", str(log(tmp_path, 30)), "--references", str(tmp_path / "store"), "--model", "m"]
     command += ["--variant", "quant=fp8", "--variant", "gpu=H200"]
@@ -48,8 +47,7 @@ def test_an_import_becomes_a_reference_with_its_variant_and_is_replaced_only_wit
     assert found.scores is not None
     assert sum(record.reply is not None for record in found.kept_records()) == 40
     assert not Path("accgate-import").exists()
-    assert main([*command, "--no-replies"]) == 2
-    assert "why it is replaced" in capsys.readouterr().err
+    assert "why it is replaced" in ends(2, *command, "--no-replies")
     assert main([*command, "--no-replies", "--reason", "a longer log"]) == 0
 
 
@@ -65,21 +63,11 @@ def test_folders_that_cannot_be_written_are_one_message_however_many_logs_there_
         assert capsys.readouterr().err == f"accgate: {fault}\n"
 
 
-def test_json_says_what_was_written(tmp_path: Path, capsys) -> None:
-    path = write_eval(tmp_path / "log.eval", log_of([sample(1, "C"), sample(2, "I")], {"match": 0.5}))
-    assert main(["import", "inspect", str(path), "--out", str(tmp_path / "run"), "--json"]) == 0
-    (row,) = json.loads(capsys.readouterr().out)
-    assert (row["model"], row["task"], row["samples"], row["mean"]) == ("openai/gpt", "asking", 2, 50.0)
-    assert len(read_records(Path(row["records"]))) == 2
-
-
-def test_samples_without_a_score_are_told(tmp_path: Path, capsys) -> None:
+def test_samples_without_a_score_are_told(tmp_path: Path, ends) -> None:
     samples = [sample(1, "C"), sample(2, "I"), sample(3, "C") | {"scores": None}]
     path = write_eval(tmp_path / "log.eval", log_of(samples, {"match": 0.5}))
-    assert main(["import", "inspect", str(path), "--out", str(tmp_path / "run")]) == 0
-    assert "no score for 1 sample" in capsys.readouterr().err
-    assert main(["import", "inspect", str(path), "--references", str(tmp_path / "store")]) == 2
-    assert "no score for 1 sample" in capsys.readouterr().err
+    assert "no score for 1 sample" in ends(0, "import", "inspect", path, "--out", tmp_path / "run")
+    assert "no score for 1 sample" in ends(2, "import", "inspect", path, "--references", tmp_path / "store")
 
 
 @each("variant", ["fp8", "=fp8", "quant="])
@@ -89,7 +77,7 @@ def test_a_variant_without_key_or_value_is_refused(tmp_path: Path, variant: str,
     assert "write --variant KEY=VALUE" in capsys.readouterr().err
 
 
-def test_the_suite_s_files_are_imported_with_the_tables_that_judge_as_it_does(tmp_path: Path, capsys) -> None:
+def test_the_suite_s_files_are_imported_with_the_tables_that_judge_as_it_does(tmp_path: Path, capsys, ends) -> None:
     (tmp_path / "mmlu.yaml").write_text("a:\n  - accuracy: 68.2\nb:\n  - quant_algo: FP8\n    accuracy: 67.9\n")
     (tmp_path / "acceptance_length.yaml").write_text("x:\n  ref_al: 2.0\n")
     command = ["import", "trtllm", str(tmp_path), "--references", str(tmp_path / "store")]
@@ -101,8 +89,7 @@ def test_the_suite_s_files_are_imported_with_the_tables_that_judge_as_it_does(tm
     found = find_reference(tmp_path / "store", "b@FP8", "mmlu")
     assert found is not None
     assert found.about.mean == 67.9
-    assert main([*command, "--model", "c"]) == 2
-    assert "no file has a model 'c'" in capsys.readouterr().err
+    assert "no file has a model 'c'" in ends(2, *command, "--model", "c")
     assert main([*command, "--model", "a", "--json"]) == 0
     (row,) = json.loads(capsys.readouterr().out)
     assert (row["sigma"], row["alpha"], row["beta"], row["n"], row["variant"]) == (50.0, 0.05, 0.2, 4096, {})
@@ -164,7 +151,7 @@ def test_a_mean_replaces_a_reference_with_scores_whole(tmp_path: Path) -> None:
     assert (found.about.mean, found.scores, found.replies_path.exists()) == (68.2, None, False)
 
 
-def test_a_single_log_s_task_gets_the_name_it_has_in_accuracy_toml(tmp_path: Path, capsys) -> None:
+def test_a_single_log_s_task_gets_the_name_it_has_in_accuracy_toml(tmp_path: Path, ends) -> None:
     command = ["import", "lm-eval", str(tmp_path / "a")]
     named = [*command, "--task", "sums", "--model", "m", "--out", str(tmp_path / "run")]
     log(tmp_path / "a", 30)
@@ -173,11 +160,10 @@ def test_a_single_log_s_task_gets_the_name_it_has_in_accuracy_toml(tmp_path: Pat
     assert main([*command, "--out", str(tmp_path / "own")]) == 0
     assert ids == {record.id for record in read_records(tmp_path / "own" / "org%2Fmodel" / "adding.jsonl")}
     write_log(tmp_path / "a", [generated(0, {"acc": 1.0})], "other", date="2026-11-22T00-00-00")
-    assert main(named) == 2
-    assert "--task sums: names one log, but 2 were found" in capsys.readouterr().err
+    assert "--task sums: names one log, but 2 were found" in ends(2, *named)
 
 
-def test_samples_of_any_tool_are_compared_where_the_layout_is_named(tmp_path: Path, capsys) -> None:
+def test_samples_of_any_tool_are_compared_where_the_layout_is_named(tmp_path: Path, ends) -> None:
     for name, right in (("old", 38), ("new", 12)):
         rows = [{"task": f"t{i}", "run": r, "m": {"acc": i < right, "f1": 0.5}} for i in range(40) for r in "ab"]
         (tmp_path / name).mkdir()
@@ -187,11 +173,10 @@ def test_samples_of_any_tool_are_compared_where_the_layout_is_named(tmp_path: Pa
     assert main(["compare", old, new, *layout]) == 1
     assert main(["compare", old, old, *layout]) == 0
     assert main(["sigma", old, old, *layout]) == 0
-    assert main(["compare", old, new]) == 2
-    assert "name them with --rows JSONPATH: there are $.all, $.other" in capsys.readouterr().err
+    assert "name them with --rows JSONPATH: there are $.all, $.other" in ends(2, "compare", old, new)
 
 
-def test_samples_of_any_tool_become_records_and_references(tmp_path: Path, capsys) -> None:
+def test_samples_of_any_tool_become_records_and_references(tmp_path: Path, capsys, ends) -> None:
     """The files are those of inputs/samples.py; what they hold is compared as their records are."""
     sides = []
     for name, solved in (("before", 30), ("now", 20)):
@@ -213,7 +198,6 @@ def test_samples_of_any_tool_become_records_and_references(tmp_path: Path, capsy
     assert (reference.about.mean, reference.about.n) == (50.0, 2)
     capsys.readouterr()
     table.write_text("name;passed;f1\na;true;0.5\nb;false;0.1\n")
-    assert main([*command, "--reason", "more columns"]) == 2
-    assert "passed, f1 may be the score; choose one with --score" in capsys.readouterr().err
+    assert "passed, f1 may be the score; choose one with --score" in ends(2, *command, "--reason", "more columns")
     table.write_text("name;passed\na;true\na;false\n")
     assert main([*command, "--reason", "twice"]) == 2

@@ -24,7 +24,7 @@ from accgate.cli.starter.files import Answers
 from accgate.cli.starter.questions import ask_answers
 from accgate.tasks.definition import library_names
 from tests.support.cases import each
-from tests.support.gates import RIGHT, right_but, said, write_lines
+from tests.support.gates import RIGHT, right_but, write_lines
 from tests.support.launcher import Launched
 from tests.support.loading import load_task
 
@@ -164,7 +164,7 @@ def test_who_leaves_the_questions_has_nothing_written(tmp_path: Path, keys: byte
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_newcomers_walk_from_an_empty_repository_to_a_gate_that_passes_and_fails(folder: Path, capsys) -> None:
+def test_a_newcomers_walk_from_an_empty_repository_to_a_gate_that_passes_and_fails(folder: Path, capsys, ends) -> None:
     subprocess.run(["git", "init", "--quiet", str(folder)], check=True)
     samples = load_task("arithmetic", seed=0, count=601).samples[:601]
 
@@ -173,16 +173,12 @@ def test_a_newcomers_walk_from_an_empty_repository_to_a_gate_that_passes_and_fai
         write_lines(folder / "scores.jsonl", rows)
 
     answer(wrong=9)
-    assert main(["init", "--engine", "recorded"]) == 0
-    assert "valid: accuracy.toml" in capsys.readouterr().out
+    assert "valid: accuracy.toml" in ends(0, "init", "--engine", "recorded")
     assert main(["validate"]) == 0
-    assert main(["plan"]) == 0
-    assert "at most 601 samples see a drop of 4.0 points" in " ".join(capsys.readouterr().out.split())
-    assert main(["run"]) == 4
-    assert "accgate record" in capsys.readouterr().out
+    assert "at most 601 samples see a drop of 4.0 points" in ends(0, "plan")
+    assert "accgate record" in ends(4, "run")
     assert main(["record"]) == 0
-    assert main(["run"]) == 0
-    assert "✓ Passed: " in capsys.readouterr().out
+    assert "✓ Passed: " in ends(0, "run")
     assert main(["report", "--check", "arithmetic"]) == 0
     assert capsys.readouterr().out.startswith("model / arithmetic: pass\n")
     answer(wrong=200)
@@ -194,16 +190,14 @@ def test_a_newcomers_walk_from_an_empty_repository_to_a_gate_that_passes_and_fai
     assert "of 601 samples were used: the loss was clear" in told
 
 
-def test_report_explains_a_check_and_refuses_what_is_not_there(folder: Path, capsys) -> None:
+def test_report_explains_a_check_and_refuses_what_is_not_there(folder: Path, capsys, ends) -> None:
     write_lines(folder / "a.jsonl", [{"id": str(i), "score": RIGHT} for i in range(50)])
     assert main(["compare", "a.jsonl", "a.jsonl", "--json"]) == 0
     (folder / "verdict.json").write_text(capsys.readouterr().out)
     assert main(["report", "verdict.json", "--check", "candidate"]) == 0
     assert capsys.readouterr().out.startswith("candidate against reference: pass\n")
-    assert main(["report", "--check", "gsm8k"]) == 2
-    assert "accgate-out/accgate.json: there is no result" in said(capsys)
-    assert main(["report", "verdict.json", "--check", "gsm8k"]) == 2
-    assert "no check 'gsm8k'" in said(capsys)
+    assert "accgate-out/accgate.json: there is no result" in ends(2, "report", "--check", "gsm8k")
+    assert "no check 'gsm8k'" in ends(2, "report", "verdict.json", "--check", "gsm8k")
 
 
 @each("shell", ["bash", "zsh", "fish"])

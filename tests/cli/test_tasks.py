@@ -12,7 +12,7 @@ from accgate.cli.main import main
 from accgate.evaluation.examples import Example, examples_of, reading_of, unread_task
 from accgate.tasks import library_file, read_definition
 from tests.support.cases import each
-from tests.support.gates import said, table, write_task
+from tests.support.gates import table, write_task
 
 
 def examples(name: str) -> list[Example]:
@@ -63,7 +63,7 @@ def test_examples_are_read_and_scored_as_replies_of_a_run_are(
     ({"extract.form": "number", "reasoning": "keep"}, "the last number in any notation, reasoning included", "6"),
 ])  # fmt: skip
 def test_a_task_of_the_users_own_is_shown_on_its_own_row(
-    tmp_path: Path, keys: dict[str, Any], reading: str, right: str, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, keys: dict[str, Any], reading: str, right: str, capsys: pytest.CaptureFixture[str], ends
 ) -> None:
     write_task(tmp_path, "own", [{"q": "3 + 3", "a": "6"}], **keys)
     config = tmp_path / "accuracy.toml"
@@ -74,13 +74,11 @@ def test_a_task_of_the_users_own_is_shown_on_its_own_row(
     assert reading in shown["reading"]
     first = shown["examples"][0]
     assert (first["reply"], first["answer"], first["points"]) == (right, "6", 100.0)
-    assert main(["tasks", "own", "--config", str(config)]) == 0
-    assert "no answer" in capsys.readouterr().out
+    assert "no answer" in ends(0, "tasks", "own", "--config", config)
 
 
-def test_an_unknown_task_is_named_with_the_nearest(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["tasks", "gsm9k"]) == 2
-    assert "there is no task 'gsm9k'; did you mean 'gsm8k'?" in said(capsys)
+def test_an_unknown_task_is_named_with_the_nearest(ends) -> None:
+    assert "there is no task 'gsm9k'; did you mean 'gsm8k'?" in ends(2, "tasks", "gsm9k")
 
 
 def test_without_a_name_every_task_has_its_line(

@@ -1,5 +1,6 @@
 """TOML files: what cannot be read, on which line a key stands, and how a fault is worded."""
 
+import re
 import sys
 from pathlib import Path
 
@@ -9,7 +10,7 @@ from hypothesis import strategies as st
 
 from accgate.errors import BadInput, key_text
 from accgate.inputs.toml import TomlFile, read_toml
-from tests.support.cases import each
+from tests.support.cases import each, refusal
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -71,8 +72,7 @@ def test_a_key_or_table_given_twice_says_to_keep_one(tmp_path: Path, text: str, 
     [("missing.toml", "No such file or directory; do this"), (".", "is a folder, pipe or device")],
 )
 def test_what_is_no_file_says_so(tmp_path: Path, name: str, why: str) -> None:
-    with pytest.raises(BadInput, match=why):
-        read_toml(tmp_path / name, fix="do this")
+    assert re.search(why, refusal(read_toml, tmp_path / name, fix="do this"))
 
 
 def test_the_largest_numbers_and_the_deepest_tables_are_read(tmp_path: Path) -> None:

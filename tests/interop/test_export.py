@@ -17,6 +17,7 @@ from accgate.interop.task_log import Choice
 from accgate.records.file import Record, RecordWriter, paths_of, read_records
 from accgate.records.replacement import write_gzip_lines
 from accgate.tasks.sample import sample_id
+from tests.support.cases import refusal
 
 NOW = datetime(2026, 11, 21, 15, 43, 1, 488686)  # noqa: DTZ001 as lm-eval names its files
 
@@ -76,19 +77,15 @@ def test_repeats_are_averaged_all_replies_kept_and_files_named_as_lm_eval_names_
 
 def test_a_sample_without_a_score_a_prompt_or_all_its_repeats_is_an_error(tmp_path: Path) -> None:
     path = run_of(tmp_path / "a", {("a", 0, 0): None, ("b", 0, 0): 1.0})
-    with pytest.raises(BadInput, match="no score for 1 of 2 samples"):
-        exported(path, tmp_path / "out")
+    assert "no score for 1 of 2 samples" in refusal(exported, path, tmp_path / "out")
     path = run_of(tmp_path / "b", {("a", 0, 0): 1.0, ("b", 0, 0): 1.0, ("b", 0, 1): 1.0})
-    with pytest.raises(BadInput, match="fewer than 2 repeats of 1 of 2 samples"):
-        exported(path, tmp_path / "out")
+    assert "fewer than 2 repeats of 1 of 2 samples" in refusal(exported, path, tmp_path / "out")
     path = run_of(tmp_path / "c", {("a", 0, 0): 120.0})
     with pytest.raises(BadInput, match=r"120 points, but lm-eval's acc is a fraction; name another --metric"):
         exported(path, tmp_path / "out")
     with RecordWriter(path, [replace(read_records(path)[0], id="other")]):
         pass
-    with pytest.raises(BadInput, match="no prompt beside the records for 1 of 1 samples"):
-        exported(path, tmp_path / "out")
+    assert "no prompt beside the records for 1 of 1 samples" in refusal(exported, path, tmp_path / "out")
     path.with_name("adding.prompts.jsonl.gz").unlink()
-    with pytest.raises(BadInput, match="holds no prompts"):
-        exported(path, tmp_path / "out")
+    assert "holds no prompts" in refusal(exported, path, tmp_path / "out")
     assert not (tmp_path / "out").exists()

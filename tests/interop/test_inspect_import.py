@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import math
+import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,7 @@ from accgate.interop.task_log import Choice, TaskLog
 from accgate.tasks.sample import sample_id
 from tests.interop.inspect_logs import archive, log_of, sample, write_eval, write_json
 from tests.interop.lm_eval_logs import put
-from tests.support.cases import each
+from tests.support.cases import each, refusal
 
 LETTERS = [sample(1, "C"), sample(2, "I"), sample(3, "P"), sample(4, "N")]
 
@@ -74,8 +75,7 @@ def test_numbers_words_and_truth_values_count_as_inspect_counts_them(
 
 def test_points_of_an_unknown_scorer_are_asked_for_and_never_guessed(tmp_path: Path) -> None:
     path = of(tmp_path, [sample(1, 0.5, scorer="mine"), sample(2, 1.0, scorer="mine")], {"mine": 0.75})
-    with pytest.raises(BadInput, match="whether mine is a fraction or in points"):
-        imported(path)
+    assert "whether mine is a fraction or in points" in refusal(imported, path)
     assert imported(path, scale=100.0).reported == 75.0
     assert imported(path, scale=1.0).reported == 0.75
 
@@ -89,11 +89,9 @@ TWO_SCORERS = [
 def test_of_several_scorers_one_is_named_or_the_log_names_its_headline(tmp_path: Path) -> None:
     means = {"match": 0.5, "includes": 1.0}
     path = of(tmp_path, TWO_SCORERS, means)
-    with pytest.raises(BadInput, match="several scores; choose one: --metric match, --metric includes"):
-        imported(path)
+    assert "several scores; choose one: --metric match, --metric includes" in refusal(imported, path)
     assert (imported(path, metric="includes").mean, imported(path, metric="match").mean) == (100.0, 50.0)
-    with pytest.raises(BadInput, match="holds no scorer f1; choose one: --metric match"):
-        imported(path, metric="f1")
+    assert "holds no scorer f1; choose one: --metric match" in refusal(imported, path, metric="f1")
     log = log_of(TWO_SCORERS, means)
     log["results"]["headline"] = {"scorer": "includes", "score": "includes", "metric": "accuracy"}
     assert imported(write_json(tmp_path / "log.json", log)).metric == "includes"
@@ -105,8 +103,7 @@ def test_a_score_of_several_values_is_chosen_by_its_key(tmp_path: Path) -> None:
     metric = {"accuracy": {"name": "inspect_ai/accuracy", "value": 0.5}}
     log["results"]["scores"] = [{"name": "right", "scorer": "both", "metrics": metric}]
     path = write_json(tmp_path / "log.json", log)
-    with pytest.raises(BadInput, match="several scores; choose one: --metric both/right, --metric both/long"):
-        imported(path)
+    assert "several scores; choose one: --metric both/right, --metric both/long" in refusal(imported, path)
     assert imported(path, metric="both/right", scale=100.0).reported == 50.0
     assert "not checked" in imported(path, metric="both/long", scale=1.0).note
 
@@ -158,11 +155,9 @@ def test_epochs_that_inspect_reduces_in_another_way_than_their_mean_give_the_sco
 
 def test_of_several_ways_to_reduce_epochs_one_is_chosen_and_the_mean_needs_no_choice(tmp_path: Path) -> None:
     two = write_json(tmp_path / "two.json", reduced(MODE, MOST))
-    with pytest.raises(BadInput, match="in several ways; choose one: --reducer mode, --reducer max"):
-        imported(two)
+    assert "in several ways; choose one: --reducer mode, --reducer max" in refusal(imported, two)
     assert imported(two, reducer="max").mean == 100.0
-    with pytest.raises(BadInput, match="does not reduce its epochs by mean; choose one"):
-        imported(two, reducer="mean")
+    assert "does not reduce its epochs by mean; choose one" in refusal(imported, two, reducer="mean")
     three = write_json(tmp_path / "three.json", reduced(MODE, MEAN))
     assert len(imported(three).records) == 6
     assert imported(three, reducer="mode").mean == 50.0
@@ -175,8 +170,7 @@ def test_a_reduction_that_is_not_whole_is_an_error(tmp_path: Path) -> None:
             imported(write_json(tmp_path / "log.json", reduced(("mode", 1.0, values))))
     none = reduced(MODE)
     del none["reductions"]
-    with pytest.raises(BadInput, match="does not hold that score"):
-        imported(write_json(tmp_path / "log.json", none))
+    assert "does not hold that score" in refusal(imported, write_json(tmp_path / "log.json", none))
 
 
 @each(
@@ -202,16 +196,14 @@ def test_a_log_that_is_not_whole_is_an_error(
 ) -> None:
     log = copy.deepcopy(log_of(LETTERS, {"match": 0.375}))
     put(log, keys, value)
-    with pytest.raises(BadInput, match=fault):
-        imported(write_json(tmp_path / "log.json", log))
+    assert re.search(fault, refusal(imported, write_json(tmp_path / "log.json", log)))
 
 
 @each("cut", [40, -1, -30])
 def test_a_log_that_is_cut_off_is_an_error(tmp_path: Path, cut: int) -> None:
     for path in (letters(tmp_path), letters(tmp_path, 93)):
         path.write_bytes(path.read_bytes()[:cut])
-        with pytest.raises(BadInput, match=r"cut off"):
-            imported(path)
+        assert "cut off" in refusal(imported, path)
 
 
 @each("method", [0, 8, 93])
@@ -220,22 +212,19 @@ def test_a_changed_byte_in_an_archive_is_an_error(tmp_path: Path, method: int) -
     raw = bytearray(path.read_bytes())
     raw[len("samples/1_epoch_1.json") + 30 + 60] ^= 0xFF
     path.write_bytes(raw)
-    with pytest.raises(BadInput, match=r"samples/1_epoch_1\.json is damaged"):
-        imported(path)
+    assert "samples/1_epoch_1.json is damaged" in refusal(imported, path)
 
 
 def test_an_archive_of_an_evaluation_that_was_killed_is_an_error(tmp_path: Path) -> None:
     path = tmp_path / "log.eval"
     path.write_bytes(archive([("_journal/start.json", b"{}")], 93))
-    with pytest.raises(BadInput, match=r"no header\.json: the evaluation did not finish"):
-        imported(path)
+    assert "no header.json: the evaluation did not finish" in refusal(imported, path)
 
 
 def test_a_compression_that_is_not_known_is_an_error(tmp_path: Path) -> None:
     path = letters(tmp_path, 0)
     path.write_bytes(path.read_bytes().replace(b"\x3f\0\0\0\0\0\0\0", b"\x3f\0\0\0\x63\0\0\0"))
-    with pytest.raises(BadInput, match="compression method 99 is unknown"):
-        imported(path)
+    assert "compression method 99 is unknown" in refusal(imported, path)
 
 
 def test_a_missing_package_is_said_with_what_installs_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -246,13 +235,11 @@ def test_a_missing_package_is_said_with_what_installs_it(tmp_path: Path, monkeyp
 
 
 def test_a_folder_is_searched_and_one_without_logs_is_an_error(tmp_path: Path) -> None:
-    with pytest.raises(BadInput, match="holds no logs of Inspect"):
-        inspect_files([tmp_path])
+    assert "holds no logs of Inspect" in refusal(inspect_files, [tmp_path])
     log = letters(tmp_path)
     (tmp_path / "logs.json").touch()  # a list that Inspect writes beside logs
     assert inspect_files([tmp_path, log]) == [log]
-    with pytest.raises(BadInput, match="cannot be read"):
-        imported(tmp_path / "none.eval")
+    assert "cannot be read" in refusal(imported, tmp_path / "none.eval")
 
 
 def test_a_prompt_is_the_same_in_every_run_and_a_long_text_is_put_back() -> None:

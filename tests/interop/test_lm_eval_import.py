@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ from accgate.interop.lm_eval import import_lm_eval, lm_eval_files
 from accgate.interop.task_log import Choice, TaskLog
 from accgate.tasks.sample import sample_id
 from tests.interop.lm_eval_logs import DATE, Row, generated, put, scored, write_log
-from tests.support.cases import each
+from tests.support.cases import each, refusal
 from tests.support.gates import write_lines
 
 MATCHES = [generated(doc, {"exact_match": value}) for doc, value in enumerate([1.0, 0.0, 1.0, 1.0])]
@@ -77,16 +78,14 @@ def test_of_several_scores_metric_and_filter_choose_one_and_an_error_lists_them(
 
 @each("choice", [{"metric": "f1"}, {"filter": "loose"}])
 def test_a_score_that_is_not_there_is_an_error_that_lists_what_is(tmp_path: Path, choice: dict[str, str]) -> None:
-    with pytest.raises(BadInput, match=r"holds no .*; it has: --metric acc"):
-        imported(write_log(tmp_path, SEVERAL), **choice)
+    assert re.search(r"holds no .*; it has: --metric acc", refusal(imported, write_log(tmp_path, SEVERAL), **choice))
 
 
 def test_a_metric_that_lm_eval_does_not_average_is_refused_and_offered_to_nobody(tmp_path: Path) -> None:
     rows = [generated(doc, {"word_perplexity": [-20.0, 7], "acc": 1.0}) for doc in range(2)]
     path = write_log(tmp_path, rows)
     assert imported(path).metric == "acc,none"
-    with pytest.raises(BadInput, match="word_perplexity is not a mean over samples"):
-        imported(path, metric="word_perplexity")
+    assert "word_perplexity is not a mean over samples" in refusal(imported, path, metric="word_perplexity")
 
 
 def test_an_aggregation_other_than_the_mean_is_refused(tmp_path: Path) -> None:
@@ -95,15 +94,13 @@ def test_an_aggregation_other_than_the_mean_is_refused(tmp_path: Path) -> None:
         imported(write_log(tmp_path, rows, results=False), metric="perplexity")
     keys = ("configs", "adding", "metric_list", 0, "aggregation")
     path = write_log(tmp_path, MATCHES, change=lambda results: put(results, keys, "median"))
-    with pytest.raises(BadInput, match="exact_match is not a mean"):
-        imported(path, metric="exact_match")
+    assert "exact_match is not a mean" in refusal(imported, path, metric="exact_match")
 
 
 def test_points_of_an_unknown_metric_are_asked_for_and_never_guessed(tmp_path: Path) -> None:
     rows = [generated(doc, {"my_score": value}) for doc, value in enumerate([0.25, 0.75])]
     path = write_log(tmp_path, rows)
-    with pytest.raises(BadInput, match=r"whether my_score is a fraction or in points.*--scale 100"):
-        imported(path)
+    assert re.search(r"whether my_score is a fraction or in points.*--scale 100", refusal(imported, path))
     assert imported(path, scale=100.0).mean == 50.0
     assert imported(path, scale=1.0).reported == 0.5
 
@@ -153,8 +150,7 @@ def edited(path: Path, edit: Any) -> Path:
 )  # fmt: skip
 def test_a_torn_lost_doubled_or_changed_line_is_an_error(tmp_path: Path, edit: Any, fault: str) -> None:
     path = edited(write_log(tmp_path, MATCHES), edit)
-    with pytest.raises(BadInput, match=fault):
-        imported(path)
+    assert re.search(fault, refusal(imported, path))
 
 
 def test_without_results_a_gap_is_an_error_and_the_rest_is_said_to_be_unchecked(tmp_path: Path) -> None:
@@ -162,8 +158,7 @@ def test_without_results_a_gap_is_an_error_and_the_rest_is_said_to_be_unchecked(
     found = imported(path, model="m")
     assert (found.reported, found.model) == (None, "m")
     assert "not checked" in found.note
-    with pytest.raises(BadInput, match="lacks 1 sample, doc_id 1 first"):
-        imported(edited(path, lambda lines: [lines[0], *lines[2:]]))
+    assert "lacks 1 sample, doc_id 1 first" in refusal(imported, edited(path, lambda lines: [lines[0], *lines[2:]]))
 
 
 def test_documents_that_lm_eval_was_asked_for_by_number_need_its_results(tmp_path: Path) -> None:
@@ -175,17 +170,14 @@ def test_results_that_are_cut_off_or_doubled_are_an_error(tmp_path: Path) -> Non
     path = write_log(tmp_path, MATCHES)
     results = tmp_path / f"results_{DATE}.json"
     (tmp_path / f"other_{DATE}.json").write_bytes(results.read_bytes())
-    with pytest.raises(BadInput, match="may be its results; keep one"):
-        imported(path)
+    assert "may be its results; keep one" in refusal(imported, path)
     (tmp_path / f"other_{DATE}.json").unlink()
     results.write_bytes(results.read_bytes()[:-20])
-    with pytest.raises(BadInput, match="cannot be read"):
-        imported(path)
+    assert "cannot be read" in refusal(imported, path)
 
 
 def test_a_folder_without_logs_is_an_error(tmp_path: Path) -> None:
-    with pytest.raises(BadInput, match=r"holds no samples_\*\.jsonl; run lm_eval with --log_samples"):
-        lm_eval_files([tmp_path])
+    assert "holds no samples_*.jsonl; run lm_eval with --log_samples" in refusal(lm_eval_files, [tmp_path])
 
 
 def unnamed(rows: list[Row]) -> list[Row]:
@@ -226,8 +218,7 @@ def test_filters_that_rows_do_not_name_are_those_of_the_results(
 def test_filters_without_names_are_numbered_where_no_results_say_them(tmp_path: Path) -> None:
     path = write_log(tmp_path, unnamed(FILTERS), results=False)
     assert imported(path, filter="2").mean == pytest.approx(200 / 3)
-    with pytest.raises(BadInput, match=r"choose one: --metric exact_match --filter 1, --metric exact_match --filter 2"):
-        imported(path)
+    assert "choose one: --metric exact_match --filter 1, --metric exact_match --filter 2" in refusal(imported, path)
 
 
 @pytest.mark.parametrize(
@@ -236,12 +227,10 @@ def test_filters_without_names_are_numbered_where_no_results_say_them(tmp_path: 
     ids=["appended", "one is missing", "other replies"],
 )
 def test_samples_that_come_twice_are_no_filters(rows: list[Row], tmp_path: Path) -> None:
-    with pytest.raises(BadInput, match=r"doc_id 0 is already on line 1"):
-        imported(write_log(tmp_path, unnamed(rows), results=False))
+    assert "doc_id 0 is already on line 1" in refusal(imported, write_log(tmp_path, unnamed(rows), results=False))
 
 
 def test_results_with_other_filters_are_of_another_run(tmp_path: Path) -> None:
     path = write_log(tmp_path, FILTERS)
     write_lines(path, unnamed(FILTERS[:3]))
-    with pytest.raises(BadInput, match=r"has 1 line for each sample, .* but results_.* has 2 \(strict-match, "):
-        imported(path)
+    assert re.search(r"has 1 line for each sample, .* but results_.* has 2 \(strict-match, ", refusal(imported, path))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ from accgate.cli.main import main
 from accgate.errors import BadInput
 from accgate.interop.nemo import import_nemo, nemo_files
 from accgate.interop.task_log import Choice
-from tests.support.cases import each
+from tests.support.cases import each, refusal
 from tests.support.gates import write_lines
 
 Row = dict[str, Any]
@@ -106,30 +107,23 @@ def test_what_is_missing_doubled_or_unreadable_is_an_error(
     (file,) = path.parent.glob("eval-*.json")
     file.write_text(json.dumps(json.loads(file.read_text()) | {"n_results": len(results)} | changes))
     write_lines(path, results)
-    with pytest.raises(BadInput, match=fault):
-        import_nemo(path, Choice(scale=100.0))
+    assert re.search(fault, refusal(import_nemo, path, Choice(scale=100.0)))
 
 
 def test_a_mean_that_is_not_the_samples_a_scale_that_nobody_says_and_a_second_bundle_are_errors(tmp_path: Path) -> None:
     path = bundle(tmp_path / "a", rows(5))
-    with pytest.raises(BadInput, match="whether reward is a fraction or in points"):
-        import_nemo(path, Choice())
-    with pytest.raises(BadInput, match="has only the metric reward"):
-        import_nemo(path, Choice(scale=100.0, metric="acc"))
+    assert "whether reward is a fraction or in points" in refusal(import_nemo, path, Choice())
+    assert "has only the metric reward" in refusal(import_nemo, path, Choice(scale=100.0, metric="acc"))
     write_lines(path, rows(6))
-    with pytest.raises(BadInput, match="the samples' mean of reward is"):
-        import_nemo(path, Choice(scale=100.0))
+    assert "the samples' mean of reward is" in refusal(import_nemo, path, Choice(scale=100.0))
     (path.parent / "eval-2.json").write_text("{}")
-    with pytest.raises(BadInput, match="has 2 eval-"):
-        import_nemo(path, Choice(scale=100.0))
+    assert "has 2 eval-" in refusal(import_nemo, path, Choice(scale=100.0))
 
 
 def test_means_alone_are_not_enough(tmp_path: Path) -> None:
     with pytest.raises(BadInput, match=r"holds no results\.jsonl and no byob_predictions\.jsonl; keep a score of each"):
         nemo_files([tmp_path])
     (tmp_path / "results.yml").write_text("results: {}\n")
-    with pytest.raises(BadInput, match=r"results\.yml there holds only means"):
-        nemo_files([tmp_path])
+    assert "results.yml there holds only means" in refusal(nemo_files, [tmp_path])
     (tmp_path / "samples_gsm8k_2026-11-22T12-00-00.000000.jsonl").write_text("{}\n")
-    with pytest.raises(BadInput, match="use `accgate import lm-eval"):
-        nemo_files([tmp_path])
+    assert "use `accgate import lm-eval" in refusal(nemo_files, [tmp_path])

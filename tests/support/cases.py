@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 
+from accgate.errors import BadInput
+
 SHOWN = 200  # characters of a case in the message
 
 
@@ -81,3 +83,10 @@ def failure_of(
         texts = ((name, repr(value)) for name, value in case.items())
         return ", ".join(f"{name}={text[:SHOWN]}" for name, text in texts), error
     return None
+
+
+def refusal(call: Callable[..., Any], *arguments: Any, **keys: Any) -> str:
+    """The message with which a call is refused as bad input."""
+    with pytest.raises(BadInput) as caught:
+        call(*arguments, **keys)
+    return str(caught.value)

@@ -101,10 +101,9 @@ def test_an_own_project_is_not_overwritten_but_by_force(folder: Path, capsys) ->
     ],
 )
 def test_an_argument_that_cannot_be_used_is_refused_and_nothing_written(
-    folder: Path, capsys, arguments: list[str], fault: str
+    folder: Path, ends, arguments: list[str], fault: str
 ) -> None:
-    assert main(["init", *arguments]) == 2
-    assert fault in capsys.readouterr().err
+    assert fault in ends(2, "init", *arguments)
     assert list(folder.iterdir()) == []
 
 

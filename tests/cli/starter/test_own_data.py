@@ -110,7 +110,7 @@ def test_from_a_jsonl_to_a_gate_that_passes_and_fails_with_nothing_written_by_ha
 
 
 def test_data_outside_the_repository_and_flags_without_data_are_refused(
-    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys
+    folder: Path, monkeypatch: pytest.MonkeyPatch, ends
 ) -> None:
     inner = folder / "repository"
     (inner / ".git").mkdir(parents=True)
@@ -122,8 +122,7 @@ def test_data_outside_the_repository_and_flags_without_data_are_refused(
         (["--metric", "contains"], "--metric is for --data FILE"),
         (["--data", "../rows.jsonl", "--tasks", "gsm8k"], "two sources of questions"),
     ):
-        assert main(["init", "--no-probe", *arguments]) == 2
-        assert message in said(capsys)
+        assert message in ends(2, "init", "--no-probe", *arguments)
     assert [path.name for path in inner.iterdir()] == [".git"]
 
 

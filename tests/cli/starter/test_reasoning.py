@@ -65,10 +65,11 @@ def test_named_tasks_get_the_settings_too_and_a_drop_that_is_named_holds(folder:
     assert config.tasks["json_extraction"].repeats == 1
 
 
-def test_what_no_reasoning_model_can_be_asked_is_refused(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_no_reasoning_model_can_be_asked_is_refused(
+    folder: Path, capsys: pytest.CaptureFixture[str], ends
+) -> None:
     assert main(["init", "--reasoning", "--tasks", "mmlu,math_500"]) == 2
     assert "mmlu is a raw completion, in which a model does not reason" in capsys.readouterr().err
-    assert main(["init", "--reasoning", "--engine", "recorded"]) == 2
-    assert "--reasoning is for engines that ask a model" in capsys.readouterr().err
+    assert "--reasoning is for engines that ask a model" in ends(2, "init", "--reasoning", "--engine", "recorded")
     assert main(["init", "--reasoning", "--theta", "0"]) == 2
     assert list(folder.iterdir()) == []

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -15,7 +14,6 @@ from accgate.inputs.toml import tomllib
 from tests.support.cases import each
 from tests.support.gates import said, write_lines
 from tests.support.loading import load_task
-from tests.support.servers import Server
 
 ASK = "Answer with the letter of the right option alone."
 Rows = Sequence[Mapping[str, Any]]
@@ -193,7 +191,7 @@ def test_a_csv_and_a_json_object_are_read_as_rows_are(folder: Path, capsys) -> N
     assert "has lists in 'train', 'test'" in said(capsys)
 
 
-def test_at_a_terminal_it_asks_until_the_answer_settles_it(folder: Path, monkeypatch, capsys) -> None:
+def test_at_a_terminal_it_asks_until_the_answer_settles_it(folder: Path, monkeypatch, capsys, ends) -> None:
     monkeypatch.setattr("sys.stdin.isatty", lambda: True, raising=False)
     write_lines(folder / "all.jsonl", [{"question": "2 + 2?", "answer": "4", "target": "5"}])
     typed = iter(["no such column", "target"])
@@ -201,8 +199,7 @@ def test_at_a_terminal_it_asks_until_the_answer_settles_it(folder: Path, monkeyp
     arguments = ["init", "--no-probe", "--no-workflow", "--data", "all.jsonl"]
     assert main(arguments) == 0
     assert printed(capsys)[1] == "5"
-    assert main([*arguments, "--force", "--yes"]) == 2
-    assert "give --answer-field: answer, target" in said(capsys)
+    assert "give --answer-field: answer, target" in ends(2, *arguments, "--force", "--yes")
 
 
 def test_the_model_and_the_task_are_named_after_what_they_are(folder: Path) -> None:
@@ -210,27 +207,3 @@ def test_the_model_and_the_task_are_named_after_what_they_are(folder: Path) -> N
     assert init("--data", "Fragen 2024.jsonl", "--model", "Qwen/Qwen3-0.6B") == 0
     config = tomllib.loads((folder / "accuracy.toml").read_text())
     assert (list(config["models"]), list(config["tasks"])) == (["Qwen3-0.6B"], ["fragen_2024"])
-
-
-SUMS = [(f"What is {i} + {i + 1}?", str(2 * i + 1), str(2 * i)) for i in range(40)]
-GATES: list[Rows] = [
-    [{"question": q, "choices": [no, yes][:: 1 - 2 * (i % 2)], "answer": 1 - i % 2}
-     for i, (q, yes, no) in enumerate(SUMS)],
-    [{"context": f"Somebody says {yes}.", "question": q, "answers": {"text": [yes]}} for q, yes, _ in SUMS],
-]  # fmt: skip
-
-
-@each("rows", GATES)
-def test_from_rows_to_a_gate_that_fails_on_a_broken_model(folder: Path, capsys, rows: Rows) -> None:
-    def right(prompt: str) -> str:
-        a, b = map(int, re.findall(r"(\d+) \+ (\d+)", prompt)[-1])
-        return next(iter(re.findall(rf"^([A-E])\. {a + b}$", prompt, re.MULTILINE)), str(a + b))
-
-    write_lines(folder / "own.jsonl", rows)
-    with Server(right) as server:
-        assert main(["init", "--force", "--no-workflow", "--base-url", server.url, "--data", "own.jsonl"]) == 0
-        assert main(["record", "--reason", "other rows"]) == 0, said(capsys)
-        assert "What is read" in capsys.readouterr().out, "three replies are shown"
-        assert main(["run", "--no-cache", "--quiet"]) == 0
-        server.answer = lambda prompt: "A" if "A." in prompt else "I do not know, 7777."
-        assert main(["run", "--no-cache", "--quiet"]) == 1
