@@ -7,10 +7,17 @@ from pathlib import Path
 
 from accgate.cli.main import main
 from accgate.records.file import read_records
-from accgate.references.store import find_reference
+from accgate.references.store import Reference, find_reference
 from tests.interop.inspect_logs import log_of, sample, write_eval
 from tests.interop.lm_eval_logs import generated, write_log
 from tests.support.cases import each
+
+
+def kept(store: Path, name: str, task: str) -> Reference:
+    """The reference that is there."""
+    reference = find_reference(store, name, task)
+    assert reference is not None
+    return reference
 
 
 def log(folder: Path, right: int, count: int = 40) -> Path:
@@ -40,8 +47,7 @@ def test_an_import_becomes_a_reference_with_its_variant_and_is_replaced_only_wit
     command = ["import", "lm-eval", str(log(tmp_path, 30)), "--references", str(tmp_path / "store"), "--model", "m"]
     command += ["--variant", "quant=fp8", "--variant", "gpu=H200"]
     assert main(command) == 0
-    found = find_reference(tmp_path / "store", "m@gpu=H200,quant=fp8", "adding")
-    assert found is not None
+    found = kept(tmp_path / "store", "m@gpu=H200,quant=fp8", "adding")
     assert (found.about.mean, found.about.n) == (75.0, 40)
     assert (found.about.engine, found.about.engine_version) == ("imported from lm-eval", "0.4.13")
     assert found.scores is not None
@@ -86,8 +92,7 @@ def test_the_suite_s_files_are_imported_with_the_tables_that_judge_as_it_does(tm
     assert "[tasks.mmlu]" in told.out
     assert "acceptance_length.yaml: holds ref_al of tests, no accuracies of models, so nothing to import" in told.err
     assert find_reference(tmp_path / "store", "a", "mmlu") is None
-    found = find_reference(tmp_path / "store", "b@FP8", "mmlu")
-    assert found is not None
+    found = kept(tmp_path / "store", "b@FP8", "mmlu")
     assert found.about.mean == 67.9
     assert "no file has a model 'c'" in ends(2, *command, "--model", "c")
     assert main([*command, "--model", "a", "--json"]) == 0
@@ -146,8 +151,7 @@ def test_a_mean_replaces_a_reference_with_scores_whole(tmp_path: Path) -> None:
     command = ["import", "trtllm", str(tmp_path / "mmlu.yaml"), "--references", str(store)]
     assert main(command) == 2
     assert main([*command, "--reason", "the suite's figure"]) == 0
-    found = find_reference(store, "m", "mmlu")
-    assert found is not None
+    found = kept(store, "m", "mmlu")
     assert (found.about.mean, found.scores, found.replies_path.exists()) == (68.2, None, False)
 
 
@@ -193,8 +197,7 @@ def test_samples_of_any_tool_become_records_and_references(tmp_path: Path, capsy
     table.write_text("name;passed\na;true\nb;false\n")
     command = ["import", "samples", str(table), "--model", "m", "--references", str(store)]
     assert main(command) == 0
-    reference = find_reference(store, "m", "grades")
-    assert reference is not None
+    reference = kept(store, "m", "grades")
     assert (reference.about.mean, reference.about.n) == (50.0, 2)
     capsys.readouterr()
     table.write_text("name;passed;f1\na;true;0.5\nb;false;0.1\n")

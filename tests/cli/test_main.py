@@ -154,17 +154,6 @@ def test_without_a_config_it_says_how_to_write_one(tmp_path: Path, monkeypatch, 
     assert err.endswith("write one with `accgate init`\n")
 
 
-def test_validate_checks_the_engines_files_too(project: Project, capsys) -> None:
-    project.models["gone"] = {"engine": "recorded", "model": "gone.jsonl"}
-    project.models["typo"] = {"engine": "recorded", "model": "m.jsonl", "options": {"sclae": 1.0}}
-    project.write()
-    assert main(["validate", str(project.config)]) == 2
-    err = capsys.readouterr().err
-    assert re.search(r"accuracy\.toml:\d+: models\.gone\.model: there is no file 'gone\.jsonl'", err)
-    assert "did you mean 'scale'?" in err
-    assert len(err.splitlines()) == 2
-
-
 @each(
     ("line", "message"),
     [

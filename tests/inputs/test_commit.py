@@ -18,18 +18,15 @@ def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def test_a_folder_with_files_that_git_does_not_know_is_at_its_repositorys_commit(repository: Path) -> None:
+def test_a_folder_is_at_its_repositorys_commit_and_changed_files_are_marked(repository: Path) -> None:
+    head = git(repository, "rev-parse", "HEAD")
     (repository / "inner").mkdir()
-    (repository / "inner" / "new").write_text("x")
-    assert commit_of(repository / "inner") == commit_of(repository) == git(repository, "rev-parse", "HEAD")
-
-
-@pytest.mark.parametrize("staged", [False, True])
-def test_changed_files_are_marked(repository: Path, staged: bool) -> None:
+    (repository / "inner" / "new").write_text("which git does not know")
+    assert commit_of(repository / "inner") == commit_of(repository) == head
     (repository / "file").write_text("two")
-    if staged:
-        git(repository, "add", "file")
-    assert commit_of(repository) == git(repository, "rev-parse", "HEAD") + "+changes"
+    assert commit_of(repository) == f"{head}+changes"
+    git(repository, "add", "file")
+    assert commit_of(repository) == f"{head}+changes"
 
 
 @pytest.mark.parametrize("sha", [None, "0123abcd"])

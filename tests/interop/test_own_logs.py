@@ -16,6 +16,7 @@ from accgate.interop.task_log import Choice
 from accgate.records.file import read_records
 from tests.interop.test_same_as import TWINS, VERSION, folder, their_name  # noqa: F401 a fixture
 from tests.real.test_interop import LM_EVAL, inspect_installed
+from tests.support.cases import refusal
 
 pytestmark = [pytest.mark.interop, pytest.mark.filterwarnings("ignore")]
 REDUCERS = ("mean", "mode", "median", "max", "at_least_2", "pass_at_2", "pass_k_2", "majority")
@@ -26,7 +27,6 @@ from inspect_ai.dataset import MemoryDataset, Sample
 from inspect_ai.model import ModelOutput
 from inspect_ai.scorer import Score, accuracy, scorer
 from inspect_ai.solver import solver
-from tests.support.cases import refusal
 
 @scorer(metrics=[accuracy()])
 def letters():

@@ -13,7 +13,7 @@ from scipy.stats import norm
 from accgate.errors import BadInput, CannotEvaluate
 from accgate.inputs.toml import parsed_toml
 from accgate.interop.trtllm import SuiteReference, keep_means, read_suite, task_tables
-from accgate.references.store import find_reference
+from accgate.references.store import Reference, find_reference
 from accgate.stats.unpaired import two_sample_z
 from tests.support.cases import each, refusal
 
@@ -42,6 +42,13 @@ gpt2:
 
 
 LLAMA = "meta-llama/Llama-3.1-8B-Instruct"
+
+
+def kept(store: Path, name: str, task: str) -> Reference:
+    """The reference that is there."""
+    reference = find_reference(store, name, task)
+    assert reference is not None
+    return reference
 
 
 def suite(folder: Path, name: str, text: str, **options: Any) -> list[SuiteReference]:
@@ -81,10 +88,7 @@ def test_a_reference_judges_by_the_suite_s_own_threshold(tmp_path: Path) -> None
     (one,) = suite(tmp_path, "cnn_dailymail", "m:\n  - accuracy: 33.640")
     threshold = 33.640 + norm.ppf(0.002) * (2 * 11.06**2 / 512) ** 0.5  # compute_threshold of accuracy_core.py
     keep_means(tmp_path / "store", [one], reason=None, date="2026-11-21")
-    reference = find_reference(tmp_path / "store", "m", "cnn_dailymail")
-    assert reference is not None
-    assert reference.scores is None
-    about = reference.about
+    about = kept(tmp_path / "store", "m", "cnn_dailymail").about
     assert about.sigma is not None
     found = two_sample_z(30.0, about.n, about.mean, about.n, sigma=about.sigma, alpha=one.alpha, beta=one.beta)
     assert about.mean + found.threshold == pytest.approx(threshold, abs=1e-9)
@@ -144,9 +148,7 @@ def test_a_comma_in_a_specification_does_not_end_the_baseline_s_value(tmp_path: 
     found = suite(tmp_path, "cnn_dailymail", BEAMS)
     keep_means(tmp_path / "store", found, reason=None, date="")
     for one in found:
-        reference = find_reference(tmp_path / "store", one.name, "cnn_dailymail")
-        assert reference is not None, one.name
-        assert reference.about.mean == one.mean
+        assert kept(tmp_path / "store", one.name, "cnn_dailymail").about.mean == one.mean
     assert found[2].name == "gpt2@extra_acc_spec=temperature=0.8;top_p=0.95,quant_algo=FP8"
 
 
@@ -199,9 +201,8 @@ def test_a_reference_is_replaced_only_with_a_reason_and_all_or_none(tmp_path: Pa
     assert "why it is replaced" in refusal(keep_means, tmp_path / "store", [one, other], reason=None, date="")
     assert find_reference(tmp_path / "store", "a", "mmlu") is None
     keep_means(tmp_path / "store", [one, other], reason="a newer file", date="")
-    found = find_reference(tmp_path / "store", "b", "mmlu")
-    assert found is not None
-    assert (found.about.reason, found.about.replaced["mean"]) == ("a newer file", 40.0)
+    about = kept(tmp_path / "store", "b", "mmlu").about
+    assert (about.reason, about.replaced["mean"]) == ("a newer file", 40.0)
 
 
 def test_the_printed_tables_are_toml_and_say_what_differs(tmp_path: Path) -> None:
