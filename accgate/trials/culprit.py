@@ -13,8 +13,8 @@ from accgate.decision.cause import HALF
 from accgate.stats import coin_evidence
 
 ALPHA = 0.05  # the chance that any commit is named that loses nothing, also after a false alarm
-SURE = 20.0  # evidence of a commit's net loss, for each place where samples changed
-LITTLE = 3.0  # evidence of a further loss that is worth no more questions
+SURE = 1.0 / ALPHA  # evidence of a commit's net loss, for each place where samples changed
+LITTLE = 3.0  # evidence of a further loss that is worth no more questions (benchmarks/culprit.py)
 Cell = tuple[int, int]
 
 

@@ -23,6 +23,7 @@ from accgate.trials.loss import Changed, Loss, changed_of, loss_of, reference_sc
 from accgate.trials.settings import Settings, settings_of
 
 FOLDER = TrialFolder("blame", models="[0-9]/*")
+# tests/trials/test_searching.py measures what searches with these figures name.
 FURTHER = 8  # lost answers that samples which the run was not decided on are first asked for; then twice as many
 SURVEYS = 5  # times that it doubles
 BEYOND = 2  # times as many further samples as were lost may be asked of each arm, and AT_LEAST

@@ -23,7 +23,7 @@ from accgate.tasks.sample import OWN_IDS
 from accgate.text import clip, count_of, visible
 
 NUMBER = r"[-+]?[$€£]?\s*\d[\d,]*(\.\d+)?\s*%?"
-FEW_LABELS, FEW_WORDS = 12, 5
+FEW_LABELS, FEW_WORDS = 12, 5  # more different answers are no classes, and longer ones are sentences
 
 
 @dataclass(frozen=True)
