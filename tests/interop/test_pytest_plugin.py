@@ -19,34 +19,17 @@ from tests.support.servers import Server
 
 pytestmark = pytest.mark.interop
 
-TESTS = """
-import pytest
-
-def test_healthy(accgate):
-    result = accgate.check("accuracy.toml", task="sums", model="good")
-    assert result.checks[0].candidate.mean == 100.0
-
-def test_worse(accgate):
-    accgate.check("accuracy.toml", task="sums", model="worse")
-
-def test_worse_beside_a_healthy_one(accgate):
-    accgate.check("accuracy.toml", model="good,worse")
-
-def test_new(accgate):
-    accgate.check("accuracy.toml", model="new")
-
-def test_small(accgate):
-    accgate.check("accuracy.toml", model="good", task="few")
-
-def test_down(accgate):
-    accgate.check("accuracy.toml", model="down")
-
-def test_mistyped(accgate):
-    accgate.check("accuracy.toml", task="sum")
-
-def test_missing(accgate):
-    accgate.check("nowhere/accuracy.toml")
-"""
+CHECKS = {  # what each test asks for
+    "healthy": {"task": "sums", "model": "good"}, "worse": {"task": "sums", "model": "worse"},
+    "worse_beside_a_healthy_one": {"model": "good,worse"}, "new": {"model": "new"},
+    "small": {"model": "good", "task": "few"}, "down": {"model": "down"}, "mistyped": {"task": "sum"},
+    "missing": {"config": "nowhere/accuracy.toml"},
+}  # fmt: skip
+TESTS = "".join(
+    f"def test_{name}(accgate):\n    result = accgate.check(**{ ({'config': 'accuracy.toml'} | keys)!r})\n"
+    "    assert result.checks[0].candidate.mean == 100.0\n\n"
+    for name, keys in CHECKS.items()
+)
 
 
 def answer(prompt: str) -> str:
@@ -98,7 +81,7 @@ def write_project(folder: Path, good: str, worse: str) -> None:
 
 def test_one_passes_and_every_other_outcome_fails(told: dict[str, str]) -> None:
     assert "7 failed, 1 passed" in told[""]
-    assert set(told) - {"", "folder"} == set(re.findall(r"def (test_\w+)", TESTS)) - {"test_healthy"}
+    assert set(told) - {"", "folder"} == {f"test_{name}" for name in CHECKS} - {"test_healthy"}
 
 
 def test_a_regression_reads_as_an_assertion(told: dict[str, str]) -> None:

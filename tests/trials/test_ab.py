@@ -59,9 +59,11 @@ class Pair:
         (task,) = json.loads(self.capsys.readouterr().out)["tasks"]
         return dict(task)
 
-    @property
-    def words(self) -> str:
-        return " ".join(self.capsys.readouterr().out.split())
+    def ends(self, code: int, *args: str) -> str:
+        """What a comparison that ends with this code says, on one line."""
+        self.capsys.readouterr()
+        assert self.ab(*args) == code
+        return " ".join("".join(self.capsys.readouterr()).split())
 
 
 def test_a_worse_model_fails_and_few_samples_show_it(pair: Pair) -> None:
@@ -74,8 +76,7 @@ def test_a_worse_model_fails_and_few_samples_show_it(pair: Pair) -> None:
     half = models[: len(models) // 2]
     assert 0.3 < half.count("a") / len(half) < 0.7  # side by side, not one after the other
     assert not (pair.folder / "references").exists()
-    assert pair.ab() == 1
-    assert "sums: b is worse than a: " in pair.words
+    assert "sums: b is worse than a: " in pair.ends(1)
 
 
 @pytest.mark.parametrize(
@@ -88,15 +89,13 @@ def test_two_sided_it_says_better_worse_or_no_difference(pair: Pair, wrong: floa
     assert task["verdict"]["alpha"] == task["other"]["alpha"] == 0.025
 
 
-def test_models_of_two_files_and_of_the_same_name(pair: Pair, capsys: pytest.CaptureFixture[str]) -> None:
+def test_models_of_two_files_and_of_the_same_name(pair: Pair) -> None:
     other = pair.folder / "other.toml"
     other.write_text(pair.config.read_text().replace('model = "a"', 'model = "b"'))
     pair.wrong["b"] = 0.6
-    assert pair.ab("a", "a", "--against", str(other)) == 1
-    assert "a (other.toml) is worse than a" in pair.words
-    for name, words in (("a", "both models are a"), ("bb", "no model 'bb'")):
-        assert pair.ab("a", name) == 2
-        assert words in capsys.readouterr().err
+    assert "a (other.toml) is worse than a" in pair.ends(1, "a", "a", "--against", str(other))
+    assert "both models are a" in pair.ends(2, "a", "a")
+    assert "no model 'bb'" in pair.ends(2, "a", "bb")
 
 
 def test_without_early_stopping_all_samples_are_asked(pair: Pair) -> None:
@@ -107,7 +106,7 @@ def test_without_early_stopping_all_samples_are_asked(pair: Pair) -> None:
     assert len(pair.server.seen) == 2 * n
 
 
-def test_a_side_without_scores_is_no_comparison(pair: Pair, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_side_without_scores_is_no_comparison(pair: Pair) -> None:
     pair.write(early_stopping=False)
     lost: list[str] = []
 
@@ -117,19 +116,14 @@ def test_a_side_without_scores_is_no_comparison(pair: Pair, capsys: pytest.Captu
         return Fault(status=400) if body["model"] == "a" and asked == lost[0] else pair.reply(body)
 
     pair.server.fault_of = reply
-    assert pair.ab() == 3
-    assert "samples have no score" in capsys.readouterr().err
+    assert "samples have no score" in pair.ends(3)
     pair.server.fault_of = lambda body: Fault(status=400) if body["model"] == "b" else pair.reply(body)
-    assert pair.ab() == 3
-    assert "of 200 samples failed, more than max_failed" in capsys.readouterr().err
+    assert "of 200 samples failed, more than max_failed" in pair.ends(3)
 
 
-def test_a_folder_with_other_files_is_refused_before_anything_is_asked(
-    pair: Pair, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_folder_with_other_files_is_refused_before_anything_is_asked(pair: Pair) -> None:
     before = sorted(pair.folder.iterdir())
-    assert pair.ab("--out", str(pair.folder)) == 2
-    (line,) = capsys.readouterr().err.splitlines()
-    assert line.startswith(f"accgate: {pair.folder}: holds 'accuracy.toml', which is not from an earlier `accgate ab`")
+    fault = f"{pair.folder}: holds 'accuracy.toml', which is not from an earlier `accgate ab`"
+    assert fault in pair.ends(2, "--out", str(pair.folder))
     assert sorted(pair.folder.iterdir()) == before
     assert not pair.server.seen
