@@ -53,8 +53,8 @@ def run_options(command: argparse.ArgumentParser) -> None:
     command.add_argument("--together", type=Path, metavar="DIR", help=what)
     what = "with --shard: only the part of what each check is expected to need; merge says where more is needed"
     command.add_argument("--first", action="store_true", help=what)
-    whole = "ask every sample, even once the verdict is known: `history pool` needs them all"
-    command.add_argument("--whole", action="store_true", help=whole)
+    what = "ask every sample, even once the verdict is known: `history pool` needs them all"
+    command.add_argument("--whole", action="store_true", help=what)
     decision_options(command)
 
 

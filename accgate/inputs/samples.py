@@ -111,8 +111,8 @@ def _rows(path: Path, where: str | None) -> Iterable[tuple[int, Row]]:
             if "Extra data" not in str(error):  # JSONL
                 raise
     if where is not None:
-        found = _find(where, [row for _, row in table] if content is None else content)
-        content = found[0] if len(found) == 1 and not {"?", "*"} & {*where} else found  # of a query each value is a row
+        values = _find(where, [row for _, row in table] if content is None else content)
+        content = values[0] if len(values) == 1 and not {"?", "*"} & {*where} else values  # of a query each value is a row
     return table if content is None else enumerate(_samples_in(path, content, where), 1)
 
 
@@ -129,14 +129,14 @@ def _samples_in(path: Path, content: Any, where: str | None) -> list[Row]:
     lists = {place: rows for place, value in places.items() if (rows := _table_of(value))}
     tables = {place: rows for place, rows in lists.items() if _known(rows[0])}
     tables = tables or {place: rows for place, rows in lists.items() if _has_samples(rows)}
-    found = [rows for value in places.values() if (rows := _by_outcome(path, value))] or list(tables.values())
-    found = found or (list(lists.values()) if len(lists) == 1 else [])
-    if len(found) == 1:
-        return found[0]
+    candidates = [rows for value in places.values() if (rows := _by_outcome(path, value))] or list(tables.values())
+    candidates = candidates or (list(lists.values()) if len(lists) == 1 else [])
+    if len(candidates) == 1:
+        return candidates[0]
     fault = f"has nothing at {where} that has ids and scores" if where else "shows no list of samples with scores"
-    there = ", ".join(tables or lists or places)
-    fault = "may have its samples in several places" if found else fault
-    raise BadInput(f"{path}: {fault}; name them with --rows JSONPATH: there are {there or 'none'}")
+    listed = ", ".join(tables or lists or places)
+    fault = "may have its samples in several places" if candidates else fault
+    raise BadInput(f"{path}: {fault}; name them with --rows JSONPATH: there are {listed or 'none'}")
 
 
 def _is_table(value: Any) -> bool:
@@ -195,23 +195,23 @@ def _completed(path: Path, first: Row, flats: Sequence[Row], layout: Layout) -> 
     for name in (layout.id, layout.repeat):
         if name is not None and name not in names and not name.startswith("$"):
             raise BadInput(f"{path}: has no {name!r}; {nearest(name, names)}")
-    there = ", ".join(names[:SHOWN]) + (f" and {len(names) - SHOWN} more" if len(names) > SHOWN else "")
+    listed = ", ".join(names[:SHOWN]) + (f" and {len(names) - SHOWN} more" if len(names) > SHOWN else "")
     id_, score = layout.id or known.id or _first(names, IDS), layout.score or known.score
     if id_ is None:
-        raise BadInput(f"{path}: no column is known as the id; choose one with --id: there are {there}")
+        raise BadInput(f"{path}: no column is known as the id; choose one with --id: there are {listed}")
     if score is None:
-        found = _scores_of(flats)
+        scores = _scores_of(flats)
     elif score in names or score.startswith("$"):
-        found = [score]
+        scores = [score]
     elif score.endswith("."):
-        found = [name for name in names if name.startswith(score)]
+        scores = [name for name in names if name.startswith(score)]
     else:
-        found = [name for name in names if name.endswith(f".{score}")]
-    if len(found) != 1:
+        scores = [name for name in names if name.endswith(f".{score}")]
+    if len(scores) != 1:
         fault = f"has no {layout.score!r}" if layout.score else "no column is known as the score"
-        fault = f"{', '.join(found)} may be the score" if found else f"{fault}: there are {there}"
+        fault = f"{', '.join(scores)} may be the score" if scores else f"{fault}: there are {listed}"
         raise BadInput(f"{path}: {fault}; choose one with --score")
-    return Layout(None, id_, found[0], layout.repeat or known.repeat or next((n for n in REPEATS if n in names), None))
+    return Layout(None, id_, scores[0], layout.repeat or known.repeat or next((n for n in REPEATS if n in names), None))
 
 
 def _known(row: Row) -> Layout | None:

@@ -131,8 +131,8 @@ def import_samples(path: Path, choice: Choice, layout: Layout) -> TaskLog:
     BadInput
         As `read_scores` and `in_points` do.
     """
-    found = read_scores(path, "samples", layout)
-    scores, _ = in_points(found, found, choice.scale, names=(str(path), str(path)))
+    read = read_scores(path, "samples", layout)
+    scores, _ = in_points(read, read, choice.scale, names=(str(path), str(path)))
     empty = [""] * scores.n
     rows = zip(scores.ids, scores.values.tolist(), scores.clusters or empty, scores.groups or empty, strict=True)
     return TaskLog(
@@ -147,7 +147,7 @@ def import_samples(path: Path, choice: Choice, layout: Layout) -> TaskLog:
             for repeat, score in enumerate(values)
         ),
         prompts={},
-        scale=choice.scale or (1.0 if scores is found else 100.0),
+        scale=choice.scale or (1.0 if scores is read else 100.0),
     )
 
 

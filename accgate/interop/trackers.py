@@ -54,8 +54,8 @@ def export_mlflow(run: RunFolder, out: Path, *, uri: str | None, experiment: str
         place = None if uri else (out / "artifacts").resolve().as_uri()
         present = client.get_experiment_by_name(experiment)
         id_ = client.create_experiment(experiment, place) if present is None else present.experiment_id
-        if there := client.search_runs([id_], f"tags.`{SHA}` = '{run.sha256}'"):
-            raise BadInput(f"{run.path}: is in the experiment {experiment!r} already, as run {there[0].info.run_id}")
+        if earlier := client.search_runs([id_], f"tags.`{SHA}` = '{run.sha256}'"):
+            raise BadInput(f"{run.path}: is in the experiment {experiment!r} already, as run {earlier[0].info.run_id}")
         return [_mlflow_run(client, id_, run, model, checks) for model, checks in run.models.items()]
     except (MlflowException, OSError) as error:
         raise BadInput(f"MLflow could not log the run: {error}") from error

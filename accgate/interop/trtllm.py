@@ -128,8 +128,8 @@ def read_suite(path: Path, *, sigma: float | None = None, num_samples: int | Non
         raise NoAccuracies(f"{path}: holds {keys} of tests, no accuracies of models, so nothing to import")
     if defaults is None:
         if sigma is None:
-            known = ", ".join(DEFAULTS)
-            fault = f"sigma, the standard deviation of one score, is not known for {path.stem} (only for {known})"
+            names = ", ".join(DEFAULTS)
+            fault = f"sigma, the standard deviation of one score, is not known for {path.stem} (only for {names})"
             raise BadInput(f"{path}: {fault}; import the file by itself with --sigma, 50 for scores of 0 and 100")
         defaults = Defaults(num_samples or 0, sigma)
     references: dict[str, SuiteReference] = {}
@@ -203,8 +203,8 @@ def _reference(path: Path, model: str, entry: Any, defaults: Defaults, where: st
     if not isinstance(higher, bool):
         raise BadInput(f"{where}: higher_is_better is {higher!r}; write true or false")
     if unknown := [str(key) for key in entry if key not in (*FIGURES, *SPECIFICATION, score)]:
-        known = ", ".join((score, *FIGURES, *SPECIFICATION))
-        raise BadInput(f"{where}: the suite has no key {' or '.join(unknown)}; it has {known}")
+        keys = ", ".join((score, *FIGURES, *SPECIFICATION))
+        raise BadInput(f"{where}: the suite has no key {' or '.join(unknown)}; it has {keys}")
     sigma = _number(entry, "sigma", defaults.sigma, where, 0.0)
     alpha = _number(entry, "alpha", defaults.alpha, where, 0.0, 1.0)
     note = defaults.note

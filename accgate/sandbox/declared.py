@@ -225,9 +225,9 @@ class CodeProcess:
         self._folder = PrivateFolder(code) if code.trees else None
         environment = None
         if self._folder is not None:
-            kept = {name: os.environ[name] for name in VARIABLES if name in os.environ}
+            inherited = {name: os.environ[name] for name in VARIABLES if name in os.environ}
             own = {"HOME": self._folder.tmp, "TMPDIR": self._folder.tmp, "HF_HOME": hub_cache()}
-            environment = {**kept, **own, "PYTHONHASHSEED": "0"}
+            environment = {**inherited, **own, "PYTHONHASHSEED": "0"}
         options = ["-X", "utf8"] if self._folder is None else ["-s", "-S", "-X", "utf8"]
         command = [sys.executable, *options, "-c", code_of_room("own_code", "serve()")]
         self._child = Child(command, env=environment)
@@ -270,9 +270,9 @@ class CodeProcess:
             text = text.replace(self._folder.copy, self._folder.places.origin)
         if reply["faults"]:
             raise KeyFaults(*((tuple(key), fault) for key, fault in reply["faults"]))
-        for known in (BadInput, CannotEvaluate, ModuleNotFoundError, ImportError):
-            if known.__name__ in reply["kinds"]:
-                raise known(text)
+        for error in (BadInput, CannotEvaluate, ModuleNotFoundError, ImportError):
+            if error.__name__ in reply["kinds"]:
+                raise error(text)
         raise CodeFailed(kind, text)
 
     def _ask(self, message: Mapping[str, Any]) -> dict[str, Any]:

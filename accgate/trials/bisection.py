@@ -158,9 +158,8 @@ class _Search:
     @property
     def search(self) -> dict[str, str | None]:
         """Which search this is, since answers of another one are never mixed in."""
-        good, config = self.history.commits[0].sha, self.history.path.as_posix()
-        asked = {"model": self.check.model, "task": self.check.task.name, "serve": self.serve}
-        return {"good": good, "config": config, **asked}
+        rules = {"good": self.history.commits[0].sha, "config": self.history.path.as_posix()}
+        return {**rules, "model": self.check.model, "task": self.check.task.name, "serve": self.serve}
 
     def read_answers(self) -> None:
         """Read the answers of a search that goes on.

@@ -109,11 +109,11 @@ def _usable(check: Check, settings: Settings) -> Settings:
         return None
 
     names = list(settings.values)
-    if (whole := fault_of(names)) is None:
+    if (together := fault_of(names)) is None:
         return settings
     reasons = {name: fault for name in names if (fault := fault_of([name])) is not None}
     if not 0 < len(reasons) < len(names):
-        raise BadInput(f"{check.model}: the settings of its reference cannot be put back: {whole}")
+        raise BadInput(f"{check.model}: the settings of its reference cannot be put back: {together}")
     return settings.without(reasons)
 
 
@@ -153,10 +153,10 @@ class _Budget:
             raise _Spent(f"after {self.minutes:g} minutes, the most that were allowed")
         if self.samples is None:
             return None
-        left = (self.samples - questions) // repeats
-        if left < 1:
+        rest = (self.samples - questions) // repeats
+        if rest < 1:
             raise _Spent(f"after {questions:,} questions, the most that were allowed")
-        return left
+        return rest
 
 
 @dataclass
@@ -285,14 +285,14 @@ class _Search:
         for name in () if self.arms["all back", tuple(names)].problem else names:
             self._trial(out, _Arm("set alone", (name,), self.settings.set_alone(name)), ids)
         is_found = any(self._finding(kind, those) == "cause" for kind, those in self.arms if kind in SINGLE)
-        for both in () if is_found or not self.levels["pair back"] else self._pairs(names):
-            self._trial(out, _Arm("pair back", both, self.settings.put_back(both)), ids)
+        for pair in () if is_found or not self.levels["pair back"] else self._pairs(names):
+            self._trial(out, _Arm("pair back", pair, self.settings.put_back(pair)), ids)
 
     def _pairs(self, names: Sequence[str]) -> Sequence[tuple[str, str]]:
         """Pairs of settings, those that brought most back first."""
         back = {arm.names[0]: self._trial_of(arm).back for arm in self.arms.values() if arm.kind == "put back"}
         pairs = itertools.combinations(names, 2)
-        return sorted(pairs, key=lambda both: -sum(map(back.__getitem__, both)))[: cause.MOST_PAIRS]
+        return sorted(pairs, key=lambda pair: -sum(map(back.__getitem__, pair)))[: cause.MOST_PAIRS]
 
     def _is_settled(self) -> bool:
         """Tell whether the named causes explain most of the net loss.

@@ -111,8 +111,8 @@ class Rows:
     def named(self, role: str, among: Sequence[str] | None = None, *, surely: bool = False) -> list[str]:
         """Find the columns with the surest of the usual names of a role."""
         tiers = [{_plain(word) for word in tier.split()} for tier in _usual()[role][: 1 if surely else None]]
-        there = ([n for n in (self.names if among is None else among) if _plain(n) in tier] for tier in tiers)
-        return next(filter(None, there), [])
+        matching = ([n for n in (self.names if among is None else among) if _plain(n) in tier] for tier in tiers)
+        return next(filter(None, matching), [])
 
     def all(self, name: str, kind: type | tuple[type, ...]) -> bool:
         """Tell whether all values of a column are of a type, and none is empty."""
