@@ -6,7 +6,7 @@ from contextvars import ContextVar
 from pathlib import Path
 from typing import Any
 
-from accgate.errors import BadInput, CannotEvaluate
+from accgate.errors import BadInput, needing
 
 MOST = 2_000_000_000  # bytes of a file with rows, unpacked
 ROWS_AT_ONCE = 100  # of Parquet, where one long text can stand in many rows and once in the file
@@ -53,11 +53,9 @@ def parquet_rows(path: Path) -> Iterator[dict[str, Any]]:
         When pyarrow is missing.
     """
     refuse_closed(f"{path}: Parquet is not opened in a job with a token; write the rows as JSONL or CSV")
-    try:
+    with needing(f"{path}: Parquet needs pyarrow", "parquet"):
         import pyarrow
         import pyarrow.parquet
-    except ImportError as error:
-        raise CannotEvaluate(f"{path}: Parquet needs pyarrow; pip install 'accgate[parquet]'") from error
     try:
         left = MOST
         for batch in pyarrow.parquet.ParquetFile(path).iter_batches(batch_size=ROWS_AT_ONCE):

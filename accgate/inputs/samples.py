@@ -112,7 +112,8 @@ def _rows(path: Path, where: str | None) -> Iterable[tuple[int, Row]]:
                 raise
     if where is not None:
         values = _find(where, [row for _, row in table] if content is None else content)
-        content = values[0] if len(values) == 1 and not {"?", "*"} & {*where} else values  # of a query each value is a row
+        is_query = bool({"?", "*"} & {*where})  # of which each value is a row
+        content = values[0] if len(values) == 1 and not is_query else values
     return table if content is None else enumerate(_samples_in(path, content, where), 1)
 
 
