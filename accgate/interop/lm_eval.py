@@ -42,16 +42,16 @@ class Line(NamedTuple):
 def lm_eval_files(paths: Iterable[Path]) -> list[Path]:
     """List the logs that are named, one by one or by their folder.
 
-    It is the folder that lm-eval was given as --output_path. Raises BadInput.
+    Such a folder is lm-eval's --output_path. Raises BadInput.
     """
     lack = "holds no samples_*.jsonl; run lm_eval with --log_samples and --output_path"
     return files_of(paths, lambda folder: sorted(folder.rglob("samples_*.jsonl")) or _older_logs(folder), lack)
 
 
 def _older_logs(folder: Path) -> list[Path]:
-    """List the logs of lm-eval before 0.4.3.
+    """List the logs of lm-eval before 0.4.3, each beside the results of its run.
 
-    They are named `MODEL_TASK.jsonl`, each beside the results of its run.
+    Their names are `MODEL_TASK.jsonl`.
     """
     return sorted(log for results in folder.rglob(OLDER_RESULTS) for log in results.parent.glob("*.jsonl"))
 

@@ -74,7 +74,7 @@ def counts_of(samples: Sequence[Placed]) -> Mapping[Cell, Sequence[int]]:
 def culprits(samples: Sequence[Placed]) -> list[Cell]:
     """Return the places that lost answers, the strongest first.
 
-    Of commits that flip answers either way, any is among them with a probability of at most 1 / `SURE`.
+    If all commits only flip answers either way, the probability that any place is returned is at most 1 / `SURE`.
     """
     evidence = evidence_of(samples)
     return [cell for cell, value in evidence.items() if value >= SURE * len(evidence)]

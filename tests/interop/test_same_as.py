@@ -19,6 +19,7 @@ from accgate.tasks.choices import continuation, likeliest_option
 from accgate.tasks.definition import library_file, library_names, read_definition
 from accgate.tasks.sample import Sample
 from accgate.tasks.task import Task
+from tests.support.gates import write_lines
 from tests.support.loading import load_task
 from tests.tasks.dataset_rows import ARC, HELLASWAG, IFEVAL, MMLU, TRUTHFUL
 from tests.tasks.question_rows import MMLU_PRO, MMLU_PRO_DEV
@@ -121,7 +122,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         pytest.skip(f"the library compares itself with lm_eval {VERSION}")
     folder, tasks = tmp_path_factory.mktemp("same_as"), Path(lm_eval.__file__).parent / "tasks"
     for name, twin in TWINS.items():
-        files = {split: str(_written(folder, f"{name}.{split}", rows)) for split, rows in _splits(twin).items()}
+        files = {
+            split: str(write_lines(folder / f"{name}.{split}.jsonl", rows)) for split, rows in _splits(twin).items()
+        }
         own = {"include": str(tasks / twin.file), "task": their_name(name), "dataset_path": "json"}
         text = json.dumps(own | {"dataset_name": None, "dataset_kwargs": {"data_files": files}})
         (folder / f"{name}.yaml").write_text(text)
@@ -138,16 +141,10 @@ def _splits(twin: Twin) -> dict[str, Rows]:
     return {"train": twin.rows, "validation": twin.rows, twin.split: twin.rows, **twin.examples}
 
 
-def _written(folder: Path, name: str, rows: Rows) -> Path:
-    path = folder / f"{name}.jsonl"
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    return path
-
-
 def _ours(name: str, twin: Twin, folder: Path) -> Task:
-    examples = [_written(folder, f"{name}.examples", rows) for rows in twin.examples.values()]
+    examples = [write_lines(folder / f"{name}.examples.jsonl", rows) for rows in twin.examples.values()]
     few_shot = examples[0] if examples and name != "hellaswag" else None
-    rows = _written(folder, f"{name}.rows", twin.rows)
+    rows = write_lines(folder / f"{name}.rows.jsonl", twin.rows)
     return load_task(twin.library or name, dataset=rows, few_shot=few_shot, choose=twin.choose)
 
 
