@@ -122,9 +122,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         pytest.skip(f"the library compares itself with lm_eval {VERSION}")
     folder, tasks = tmp_path_factory.mktemp("same_as"), Path(lm_eval.__file__).parent / "tasks"
     for name, twin in TWINS.items():
-        files = {
-            split: str(write_lines(folder / f"{name}.{split}.jsonl", rows)) for split, rows in _splits(twin).items()
-        }
+        splits = {"train": twin.rows, "validation": twin.rows, twin.split: twin.rows, **twin.examples}
+        files = {split: str(write_lines(folder / f"{name}.{split}.jsonl", rows)) for split, rows in splits.items()}
         own = {"include": str(tasks / twin.file), "task": their_name(name), "dataset_path": "json"}
         text = json.dumps(own | {"dataset_name": None, "dataset_kwargs": {"data_files": files}})
         (folder / f"{name}.yaml").write_text(text)
@@ -134,11 +133,6 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def their_name(name: str) -> str:
     """What lm-eval's task is called here: not as its own, which would be looked for among all of them."""
     return f"their_{name.replace(' ', '_')}"
-
-
-def _splits(twin: Twin) -> dict[str, Rows]:
-    """Every split that lm-eval's task may look for."""
-    return {"train": twin.rows, "validation": twin.rows, twin.split: twin.rows, **twin.examples}
 
 
 def _ours(name: str, twin: Twin, folder: Path) -> Task:
