@@ -152,15 +152,9 @@ def test_the_window_of_dates_is_an_option_and_part_of_the_task(tmp_path: Path) -
     assert tasks[0].fingerprint["dataset"] != tasks[1].fingerprint["dataset"]
     with pytest.raises(BadInput, match="leaves none of the 4 rows with start = 2025-01-01, end = 2025-01-01"):
         window(end=datetime.date(2025, 1, 1))
-    for options, fault in [
-        ({"end": "2025-4-1"}, "is '2025-4-1'; write a value like the task's own, 2026-01-01"),
-        ({"end": datetime.datetime(2025, 4, 1)}, "write a value like the task's own"),  # noqa: DTZ001
-        ({"stat": start}, "did you mean 'start'"),
-    ]:
-        with pytest.raises(KeyFaults, match=fault):
-            window(**options)
-    with pytest.raises(KeyFaults, match="the task takes no options"):
-        loaded("sst2_typos", tmp_path, options={"start": start})
+    for wrong in ("2025-4-1", datetime.datetime(2025, 4, 1)):  # noqa: DTZ001
+        with pytest.raises(KeyFaults, match="write a value like the task's own, 2026-01-01"):
+            window(end=wrong)
 
 
 class Evil:
