@@ -21,7 +21,7 @@ WORKFLOWS := $(wildcard .github/workflows/*.yml .github/examples/*.yml)
 ACTIONS := action.yml report/action.yml
 SCRIPTS := $(wildcard action/*.sh benchmarks/*.sh .ci/* docs/ci/*.sh)
 
-.PHONY: run test test-short test-parts test-long test-all coverage fuzz lint types style docs format lock bench clean
+.PHONY: run test test-short test-parts test-long test-all messages coverage fuzz lint types style docs format lock bench clean
 
 # uv takes a third of pip's time. It does not read pip's settings: pip installs what uv cannot, as from an index of a firm.
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
@@ -69,6 +69,10 @@ test-short: $(VENV)/.dev
 # Four at once, also on two cores: much of their time they wait for processes, images and clusters.
 test-parts: $(VENV)/.dev
 	$(PYTEST) -n 4 $(COVER) -m "($(PARTS)) and not long" $(PART_FILES)
+
+# After a change of words: writes the tables of messages anew. `git diff` then shows every sentence that changed.
+messages: $(VENV)/.dev
+	$(BIN)/python -m pytest -q --snapshot-update $$(grep -rl 'messages: SnapshotAssertion' --include='test_*.py' tests)
 
 # What .ci/run leaves out: the real vLLM and Ray while they load, hang and are killed. Before a release, and after a
 # change of those engines.

@@ -39,6 +39,8 @@ gc.disable()
 advice.watch()
 
 if TYPE_CHECKING:
+    from syrupy.assertion import SnapshotAssertion
+
     from tests.browser.chromium import Browser
 
 # Files that share an image, an engine, a cluster, a browser, a model or long imports, in the order in which they begin.
@@ -127,3 +129,11 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
     browser = Browser(tmp_path_factory.mktemp("chromium"))
     yield browser
     browser.close()
+
+
+@pytest.fixture
+def messages(snapshot: SnapshotAssertion, tmp_path: Path) -> SnapshotAssertion:
+    """The messages of a test as `__snapshots__` beside its file has them, which `make messages` writes anew."""
+    return snapshot.with_defaults(
+        matcher=lambda data, path: data.replace(str(tmp_path), "FOLDER") if isinstance(data, str) else data
+    )

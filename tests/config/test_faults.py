@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+from syrupy.assertion import SnapshotAssertion
 
 from accgate.config.config import load_config
 from accgate.errors import BadInput
@@ -54,88 +55,41 @@ def test_a_bad_gate_value_names_line_key_and_fix(tmp_path: Path, key: str, bad: 
     assert message.endswith((mend, f"({mend})", f"rate, {mend})", f"score, {mend})"))
 
 
-@each(
-    ("line", "message"),
-    [
-        ("sigma = -1", f"sigma: {SIGMA}"),
-        ("theta = 0", f"theta: is 0; write a number above 0 {DROP}"),
-        ("theta = nan", f"theta: is nan; write a number that is finite {DROP}"),
-        ("theta = '" + "x" * 100 + "'", "theta: is '" + "x" * 56 + "..., text; write a number"),
-        ('allowed_drop = "some"', 'allowed_drop: is \'some\'; give points of 0 or more, or a percentage such as "1%"'),
-
-        ('test = "gsprt"\ncertify = true', "certify: is not for the gsprt test; use group-sequential, or auto"),
-
-        ("num_samples = 0", "num_samples: is 0; write a number from 1 (samples to evaluate, 1 or more)"),
-
-        ("mode = 'Chat'", "mode: is 'Chat'; write one of chat, completion; did you mean 'chat'?"),
-        ("sgima = 1", "sgima: unknown key; did you mean 'sigma'?"),
-        ("models = ['n']", "models: names no model 'n'; known are m"),
-        ("models = 'm'", "models: is 'm', text; write an array"),
-        ("file = 'no.toml'", "file: there is no file 'no.toml' in FOLDER; write the path relative to this file"),
-        (f"file = '{LONG}'", f"file: there is no file '{LONG}' in FOLDER; write the path relative to this file"),
-        ('file = "a\\u0000b"', "file: there is no file 'a\\x00b' in FOLDER; write the path relative to this file"),
-
-        ("library = 'arithmtic'",
-         f"library: is not in the task library; did you mean 'arithmetic'?{OWN}"),
-        ("reference = 60", "reference: needs reference_num_samples beside it: the reference's own error counts"),
-        ("reference_num_samples = 9", "reference_num_samples: needs reference, the mean in points, beside it"),
-        ("num_samples = 9\nlimit = 8", "limit: is 8, less than num_samples = 9; remove one of the two"),
-        ("test = 'sgprt'",
-         "test: is 'sgprt'; write one of auto, two-sample, target, paired, unconditional, permutation, bootstrap, "
-         "gsprt, group-sequential, e-process; did you mean 'gsprt'?"),
-        ("test = 'target'", "test: is target, but no target is set; add target = ..., the mean that must hold"),
-        ("target = 9\ntest = 'paired'", "test: is 'paired', but a target is set; use target, or remove the target"),
-        ("reference = 1\nreference_num_samples = 2\ntarget = 9",
-         "target: is set together with reference; keep one of the two"),
-        ("reference = 1\nreference_num_samples = 2\ntest = 'paired'",
-         "test: is paired, but only a reference's mean is given; use two-sample, or record one"),
-    ],
+BAD_TASK_KEYS = (
+    "sigma = -1", "theta = 0", "theta = nan", "theta = '" + "x" * 100 + "'", 'allowed_drop = "some"',
+    'test = "gsprt"\ncertify = true', "num_samples = 0", "mode = 'Chat'", "sgima = 1", "models = ['n']",
+    "models = 'm'", "file = 'no.toml'", 'file = "a\\u0000b"', "library = 'arithmtic'",
+    "reference = 60", "reference_num_samples = 9", "num_samples = 9\nlimit = 8", "test = 'sgprt'",
+    "test = 'target'", "target = 9\ntest = 'paired'", "reference = 1\nreference_num_samples = 2\ntarget = 9",
+    "reference = 1\nreference_num_samples = 2\ntest = 'paired'",
 )  # fmt: skip
-def test_a_bad_task_value_names_line_key_and_fix(tmp_path: Path, line: str, message: str) -> None:
-    expected = f"{8 + line.count(chr(10))}: tasks.arithmetic.{message.replace('FOLDER', str(tmp_path))}"
-    assert refusals(tmp_path, document(task=line)) == [expected]
 
 
-@each(
-    ("text", "messages"),
-    [
-        ("# nothing", [
-            "1: models: is missing; add it: a table [models.NAME] with engine and model",
-            "1: tasks: is missing; add it: a table [tasks.NAME]"]),
-        ("[tasks]\n[models]", [
-            "1: tasks: has no table; add [tasks.NAME]", "2: models: has no table; add [models.NAME]"]),
-        ("tasks.arithmetic = 1\n[models.m]\nengine='vlm'", [
-            "1: tasks.arithmetic: is 1, a whole number; write a table",
-            "2: models.m.model: is missing; add it: model = \"...\", the weights, model name or file the engine loads",
-            "3: models.m.engine: is 'vlm'; write one of vllm, openai, llamacpp, recorded, ray; did you mean 'vllm'?"]),
-        (document(model="sampling = {temprature = 1, top_p = 0, stop = [1]}"), [
-            "4: models.m.sampling.top_p: is 0; write a number above 0 (nucleus, above 0 and at most 1)",
-            "4: models.m.sampling.stop[0]: is 1, a whole number; write text in quotes",
-            "4: models.m.sampling.temprature: unknown key; did you mean 'temperature'?"]),
-        (document(model="variant = {a = {b = 1}, c = nan, d = [1], e = 1.5, f = true}"), [
-            f"4: models.m.variant.{what}; write text, a number or true/false"
-            for what in ("a: is {'b': 1}", "c: is nan", "d: is [1]")]),
-        (document(gate="beta = 2\nalpha = 2", model="variant = 1", task="sigma = -1"), [
-            "2: gate.beta: is 2; write a number up to 0.5 (type II error rate, above 0 and up to 0.5)",
-            "3: gate.alpha: is 2; write a number below 0.5 (type I error rate, above 0 and below 0.5)",
-            "5: models.m.variant: is 1, a whole number; write a table",
-            f"9: tasks.arithmetic.sigma: {SIGMA}"]),
-        ("[models.m]\nengine='vllm'\nmodel='x'\n[task.arithmetic]", ["4: task: unknown key; did you mean 'tasks'?"]),
+def test_a_bad_task_value_names_line_key_and_fix(tmp_path: Path, messages: SnapshotAssertion) -> None:
+    faults = {line: "\n".join(refusals(tmp_path, document(task=line))) for line in BAD_TASK_KEYS}
+    assert all(fault.startswith(("8: ", "9: ", "10: ")[line.count("\n")]) for line, fault in faults.items())
+    assert faults == messages
+    (fault,) = refusals(tmp_path, document(task=f"file = '{LONG}'"))
+    assert "there is no file" in fault
 
-        ("[zzz]\n[models.m]\nmodle='x'\nengine='vllm'", [
-            "1: tasks: is missing; add it: a table [tasks.NAME]",
-            "1: zzz: unknown key; known are gate, judges, models, report, tasks",
-            "3: models.m.modle: unknown key; did you mean 'model'?"]),
-        (document(task="[tasks.nope]"), [
-            f'8: tasks.nope: is not in the task library; {TASKS}{OWN}']),
-        (document(task="[tasks.x]\nfile='accuracy.toml'\nlibrary='arithmetic'"), [
-            "10: tasks.x.library: is set together with file; keep one of the two"]),
-        (document(task="[tasks.Arithmetic]\nlibrary='arithmetic'"), [
-            "8: tasks.Arithmetic: differs from tasks.arithmetic only in upper and lower case; rename one of the two"]),
-    ],
-)  # fmt: skip
-def test_several_faults_come_at_once_in_the_order_of_the_file(tmp_path: Path, text: str, messages: list[str]) -> None:
-    assert refusals(tmp_path, text) == messages
+
+SEVERAL_FAULTS = (
+    "# nothing",
+    "[tasks]\n[models]",
+    "tasks.arithmetic = 1\n[models.m]\nengine='vlm'",
+    document(model="sampling = {temprature = 1, top_p = 0, stop = [1]}"),
+    document(model="variant = {a = {b = 1}, c = nan, d = [1], e = 1.5, f = true}"),
+    document(gate="beta = 2\nalpha = 2", model="variant = 1", task="sigma = -1"),
+    "[models.m]\nengine='vllm'\nmodel='x'\n[task.arithmetic]",
+    "[zzz]\n[models.m]\nmodle='x'\nengine='vllm'",
+    document(task="[tasks.nope]"),
+    document(task="[tasks.x]\nfile='accuracy.toml'\nlibrary='arithmetic'"),
+    document(task="[tasks.Arithmetic]\nlibrary='arithmetic'"),
+)
+
+
+def test_several_faults_come_at_once_in_the_order_of_the_file(tmp_path: Path, messages: SnapshotAssertion) -> None:
+    assert {text: "\n".join(refusals(tmp_path, text)) for text in SEVERAL_FAULTS} == messages
 
 
 @each(
