@@ -1,7 +1,4 @@
-"""0/100 answers given several times, as counts of right ones.
-
-They are counted for each unit by run, and by the kinds of units.
-"""
+"""0/100 answers given several times, as counts of right answers in each unit and run."""
 
 from __future__ import annotations
 
@@ -18,11 +15,10 @@ from accgate.stats.walk import Floats, Ints
 
 @dataclass(frozen=True)
 class Kind:
-    """Units whose K + R runs hold the same numbers of right answers.
+    """Units whose K + R runs have the same numbers of right answers, in any order.
 
-    The order of the runs does not matter. `most` is what a unit of the kind can have right at most in the candidate's
-    runs, `right` in all runs together, and `masses[w]` is the chance under H0 that the candidate has w less than the
-    most.
+    `most` is the largest number of right answers that the candidate's runs can have in such a unit, and `right` the
+    number in all runs together. `masses[w]` is the probability under H0 that the candidate has w fewer than `most`.
     """
 
     most: int
@@ -31,7 +27,7 @@ class Kind:
 
     @property
     def variance(self) -> float:
-        """Variance under H0 of what is lost of the most."""
+        """Variance under H0 of the candidate's right answers."""
         lost = np.arange(len(self.masses))
         return float(self.masses @ (lost - self.masses @ lost) ** 2)
 
@@ -40,10 +36,10 @@ class Kind:
 class Repeats(Sampled):
     """Right answers of each unit in each run.
 
-    A unit is a sample or a whole cluster. Units stand in the order in which they are looked at. `before` has shape
-    (units, K) and `now` shape (units, R): right answers of a unit in each run of the reference and of the candidate,
-    higher better. `sizes` (units,) are a unit's samples. `n_max` counts the samples of the whole run: where there are
-    more than in `sizes`, these are its beginning. One answer counts `share` of a sample.
+    A unit is a sample or a whole cluster, and units stand in the order in which they are looked at. `before` has shape
+    (units, K) and `now` shape (units, R): right answers in each run of the reference and of the candidate, higher
+    better. `sizes`, of shape (units,), counts the samples of each unit, and `n_max` those of the whole run; if it is
+    larger than their sum, these units are the beginning of a run. One answer counts as `share` of a sample.
     """
 
     before: Ints
@@ -54,10 +50,7 @@ class Repeats(Sampled):
 
     @cached_property
     def rate(self) -> float:
-        """The change of the sum of differences by one more right answer.
-
-        It is one of the candidate, given all runs together.
-        """
+        """What the difference gains if a right answer of the reference becomes one of the candidate."""
         return float(self.share * (1.0 / self.now.shape[1] + 1.0 / self.before.shape[1]))
 
     @property
@@ -67,9 +60,9 @@ class Repeats(Sampled):
 
     @cached_property
     def sides(self) -> Repeats:
-        """The same with one count a side, of which only the difference is kept.
+        """The same answers with one count a side, whose difference is that of the two means.
 
-        Whole sides are then exchanged. A unit is then as likely to have lost its difference as to have gained it.
+        Exchanging runs then exchanges whole sides: a unit is as likely to lose its difference as to gain it.
         """
         runs, own = self.before.shape[1], self.now.shape[1]
         step = math.lcm(runs, own)
@@ -78,11 +71,11 @@ class Repeats(Sampled):
 
     @property
     def exchanges(self) -> tuple[Repeats, ...]:
-        """The ways in which a healthy candidate equals its reference.
+        """The null hypotheses that a regression must contradict, as answers to exchange.
 
-        Each has a null distribution of its own. Within one build all answers to a sample are exchangeable. Across
-        builds whole sides are: the runs of a build agree with each other more than with those of any other. With as
-        many runs on either side the second follows from the first.
+        Within one build all answers to a sample are exchangeable. Across builds only whole sides are: the runs of one
+        build agree with each other more than with those of another. With equally many runs on both sides the first
+        hypothesis implies the second, which then decides alone.
         """
         return (self.sides,) if self.before.shape[1] == self.now.shape[1] else (self.sides, self)
 
@@ -98,10 +91,7 @@ class Repeats(Sampled):
 
     @cached_property
     def events(self) -> Ints:
-        """Indices of the units whose runs differ.
-
-        The others tell nothing.
-        """
+        """Indices of the units whose runs differ; the other units carry no evidence."""
         kinds, kind = self.kinds
         tells = np.array([len(each.masses) > 1 for each in kinds], dtype=bool)
         return np.flatnonzero(tells[kind]) if len(kinds) else np.zeros(0, np.int64)
@@ -119,10 +109,7 @@ class Repeats(Sampled):
 
     @cached_property
     def lost(self) -> Ints:
-        """The loss of each unit.
-
-        It is counted from the most right answers that the candidate could have had.
-        """
+        """How many fewer right answers the candidate has of each unit than it could have had."""
         return np.asarray(self.most - self.now.sum(axis=1))
 
     @cached_property
@@ -132,32 +119,28 @@ class Repeats(Sampled):
         return self.rate**2 * np.array([each.variance for each in kinds])[kind]
 
     def first(self, count: int) -> Repeats:
-        """Return the first units of the same run, so many."""
+        """Return the first `count` units of the same run."""
         return replace(self, before=self.before[:count], now=self.now[:count], sizes=self.sizes[:count])
 
     def difference(self, most: float, lost: float, right: float) -> float:
-        """Return the sum of differences (points) of units that lost so much.
+        """Return the sum of differences (points) of units whose candidate has `most` - `lost` right answers.
 
-        It is counted from the `most` right answers, of `right` in all runs.
+        `right` is the number in all runs together.
         """
         return float(100.0 * (self.rate * (most - lost) - self.share * right / self.before.shape[1]))
 
     @property
     def flicker(self) -> float:
-        """Variance that runs of one side show among themselves.
+        """Variance of the sum of differences, in squared shares, that runs of one side show among themselves.
 
-        It is that of the sum of differences, in squared shares. It is what more runs would take away. 0 where each side
-        has a single run.
+        More runs would reduce this part of the noise. It is 0 if each side has a single run.
         """
         spread = sum(float(((side - side.mean(axis=1, keepdims=True)) ** 2).sum()) for side in (self.before, self.now))
         return float(self.rate * self.share * spread / max(self.before.shape[1] + self.now.shape[1] - 2, 1))
 
     @property
     def whole_loss(self) -> Kind:
-        """The kind of a sample that was right always and is wrong always.
-
-        It is right in all runs of the reference and wrong in all of the candidate.
-        """
+        """The kind of a sample that is right in all runs of the reference and wrong in all of the candidate."""
         return kind_of(np.repeat([0, 1], [self.now.shape[1], self.before.shape[1]]), self.now.shape[1])
 
 
@@ -183,10 +166,7 @@ def repeats_of(before: Floats, now: Floats, codes: npt.ArrayLike | None = None, 
 
 
 def kind_of(row: Ints, runs: int) -> Kind:
-    """Return the kind of a unit from the right answers in its runs.
-
-    The candidate has so many of the runs.
-    """
+    """Return the kind of a unit with these right answers in each run, of which `runs` are the candidate's."""
     ways = np.zeros((runs + 1, int(row.sum()) + 1))  # of choosing so many runs with so many right answers
     ways[0, 0] = 1.0
     for value in row.tolist():

@@ -1,6 +1,6 @@
 """Walks of a normal score from look to look.
 
-Here are the bounds that spend an error as wanted, and the mass that has crossed them.
+The module finds bounds that spend a given error by each look, and the probability of crossing them.
 """
 
 import math
@@ -13,7 +13,7 @@ from accgate.stats.search import halve
 from accgate.stats.walk import Floats
 
 NONE = np.zeros(0)
-MOVED = 1.05  # of a variance to the one before, from which it is another look
+MOVED = 1.05  # looks whose variance grew by less than this factor count as one
 FURTHEST = 5.0  # standard errors between a score and its median-unbiased drift, at most
 STEP = 0.05  # of the grid on which bounds are integrated, in standard errors; finer grids change no fifth digit
 
@@ -34,9 +34,9 @@ def obrien_fleming_spending(fraction: Floats, alpha: float) -> Floats:
 
 
 def spending_bounds(fractions: Floats, spent: Floats, *, drift: float = 0.0, absorbing: Floats | None = None) -> Floats:
-    """Return upper bounds on z that spend so much by each look.
+    """Return the upper bounds on z at which each look has spent its error.
 
-    With `absorbing` upper ones, return lower ones under drift.
+    With `absorbing`, the upper bounds of the same test, return lower bounds that spend the error under `drift`.
 
     Parameters
     ----------
@@ -70,11 +70,10 @@ def spending_bounds(fractions: Floats, spent: Floats, *, drift: float = 0.0, abs
 
 
 def median_drift(times: Floats, lows: Floats, highs: Floats, score: float) -> float:
-    """Find the drift that makes a walk's end its median.
+    """Find the drift at which half of all walks end lower than this one.
 
-    A walk is then as likely to go further down than one that ended at this score as not. Further down is first an exit
-    at an earlier low bound, then a lower score at the last look; exits at an earlier high bound are further up. By that
-    order of stages the drift is median-unbiased.
+    An exit at an earlier low bound counts as lower than any later end, and one at an earlier high bound as higher. By
+    this order of stages the drift is a median-unbiased estimate.
 
     Parameters
     ----------
@@ -117,10 +116,9 @@ def median_drift(times: Floats, lows: Floats, highs: Floats, score: float) -> fl
 
 
 def median_sum(variances: Floats, lows: Floats, highs: Floats, total: float) -> float:
-    """Find the expected sum that makes a run's end its median.
+    """Find the expected sum of differences at which half of all runs end lower than this one.
 
-    A run that stopped at the last look is then as likely to have gone further down as not. Looks between which the
-    variance hardly grew are one.
+    See `median_drift`. Looks between which the variance grew by less than a twentieth count as one.
 
     Parameters
     ----------
@@ -141,20 +139,14 @@ def median_sum(variances: Floats, lows: Floats, highs: Floats, total: float) -> 
 
 
 class Walks:
-    """Scores of walks that are still alive, on a grid, look after look.
-
-    The score is B(t) = z sqrt(t).
-    """
+    """Scores B(t) = z sqrt(t) of walks that are still alive, on a grid, look after look."""
 
     def __init__(self, drift: float = 0.0) -> None:
         self._drift, self._before = drift, 0.0
         self._grid, self._density = np.zeros(1), np.ones(1)
 
     def crossing(self, fraction: float, wanted: float, *, upper: bool) -> float:
-        """Find the score beyond which the walks' mass is `wanted`.
-
-        It is that at the next look, at this fraction.
-        """
+        """Find the score beyond which a share `wanted` of the walks is at the next look."""
         sd, means = self._step(fraction)
 
         def is_past(score: float) -> bool:
@@ -169,10 +161,7 @@ class Walks:
         return float(self._density @ special.ndtr((means - score) / sd))
 
     def pass_between(self, fraction: float, low: float, high: float) -> bool:
-        """Keep the walks that are between two scores at this look.
-
-        Return whether there are any.
-        """
+        """Keep the walks that are between two scores at this look, and return whether there are any."""
         (sd, means), root = self._step(fraction), math.sqrt(fraction)
         low = max(low, -9.0 * root + min(self._drift, 0.0))
         high = min(high, 9.0 * root + max(self._drift, 0.0) * fraction)
@@ -187,10 +176,7 @@ class Walks:
         return True
 
     def ends_below(self, fraction: float, high: float) -> tuple[Floats, Floats]:
-        """Return a grid of scores below this one at the next look, with masses.
-
-        The walks stay where they are.
-        """
+        """Return a grid of scores below `high` at the next look, with masses, without moving the walks."""
         branch = copy(self)
         return (branch._grid, branch._density) if branch.pass_between(fraction, -math.inf, high) else (NONE, NONE)
 

@@ -1,7 +1,4 @@
-"""Exact tests of paired 0/100 scores that allow a drop.
-
-H0 is "dropped by at most the margin", at fixed n or at looks.
-"""
+"""Exact tests that paired 0/100 scores dropped by more than a margin, at fixed n or at looks."""
 
 import math
 from bisect import bisect_left
@@ -22,10 +19,10 @@ from accgate.stats.walk import Bools, Floats, Ints, Stop, walk_at
 LOOKS = (0.3, 0.5, 0.7, 1.0)  # shares of the samples at which a run with a margin is looked at
 ALPHA_SHARES = (0.03, 0.07, 0.15, 0.75)  # of alpha, by look: their sum is 1
 BETA_SHARES = (0.15, 0.25, 0.35, 0.0)  # of beta, for passing early
-LAST_BETA = 0.88  # of beta, at which the last look says theta: early passes take what is left, of runs it would fail
-MARGIN_EXACTNESS = 1.03  # samples that counts cost, times the normal approximation's
+LAST_BETA = 0.88  # share of beta for the theta of the last look; early passes of runs that it would fail take the rest
+MARGIN_EXACTNESS = 1.03  # samples needed, times the normal approximation's: counts leave some of alpha unspent
 LOOKS_COST = 1.25  # samples of a run with looks, times those of the test at a fixed n
-LOOKS_EXPECTED = (0.55, 0.75)  # mean share of the samples taken: healthy, and dropped by margin + theta
+LOOKS_EXPECTED = (0.55, 0.75)  # mean share of the samples taken: without a drop, and with one of margin + theta
 
 
 def margin_test(lost: int, gained: int, n: int, *, margin: float, alpha: float, beta: float) -> TestResult:
@@ -44,8 +41,8 @@ def margin_test(lost: int, gained: int, n: int, *, margin: float, alpha: float, 
     -----
     Outcomes are ordered by the signed root of the likelihood ratio at a drop of the margin, and p is the largest
     probability, over the discordance, of those no later than the one seen. The discordance is searched over its own
-    exact interval, whose error is added (Berger and Boos). `theta` is what the drop exceeds the margin by where the
-    power is 1 - beta, at the discordance seen. The interval is that of `exact_difference_interval`; its upper limit is
+    exact interval, whose error is added (Berger and Boos). A drop of margin + `theta` is detected with probability
+    1 - beta, at the discordance seen. The interval is that of `exact_difference_interval`; its upper limit is
     below -margin exactly where H0 is rejected.
 
     References
@@ -74,7 +71,7 @@ def margin_test(lost: int, gained: int, n: int, *, margin: float, alpha: float, 
 
 
 class _MarginTest:
-    """The test at one n, for the discordances that so many changed samples leave."""
+    """The test at one n, over the discordances that are plausible where `seen` samples changed."""
 
     def __init__(self, n: int, seen: int, margin: float, alpha: float) -> None:
         margin = min(margin, 100.0)  # no 0/100 scores can drop by more
@@ -85,49 +82,37 @@ class _MarginTest:
         self.changed = np.arange(self.first, last + 1.0)
 
     def p_value(self, lost: int) -> float:
-        """Return the largest probability of outcomes no later than this one.
-
-        It has so many lost of those that changed.
-        """
+        """Return the largest probability of outcomes no later in the order than one with `lost` losses."""
         if lost <= 0 or self.q_high <= self.drop:  # too few changed for a drop of more than the margin
             return 1.0
         root = float(_signed_root(float(lost), float(self.seen - lost), self.n, -self.drop))
         return self._size(self._region(root, self.changed))
 
     def critical(self) -> int:
-        """Return the least losses that reject, of those that changed.
-
-        It is one more than there are where none does.
-        """
+        """Return the least losses that reject, or one more than samples changed if none do."""
         return bisect_left(range(self.seen + 1), True, key=lambda lost: self.p_value(lost) <= self.alpha)
 
     def theta(self, beta: float) -> float | None:
-        """Find the excess over the margin that is detected.
-
-        That is with probability 1 - beta, and None where none is.
-        """
+        """Find the excess over the margin that is detected with probability 1 - beta, None if none is."""
 
         def is_too_large(root: float) -> bool:
             return self._size(self._region(root, self.changed)) > self.alpha
 
         z, largest = quantile(self.alpha), 100.0 - self.margin
-        rejects, _ = halve(is_too_large, z - 3.0, z + 0.5, rounds=20)  # the signed root that does
+        rejects, _ = halve(is_too_large, z - 3.0, z + 0.5, rounds=20)  # the largest signed root that rejects
         least = self._region(rejects, np.arange(self.n + 1.0))
         if self._power(least, largest) < 1.0 - beta:
             return None
         return halve(lambda theta: self._power(least, theta) >= 1.0 - beta, 0.0, largest, rounds=30)[1]
 
     def _region(self, limit: float, changed: Floats) -> Floats:
-        """Find the least losses within the limit for each count of changes.
-
-        Their signed root is at most the limit.
-        """
+        """Find for each count of changes the least losses whose signed root is at most the limit."""
 
         def is_in(lost: Ints) -> Bools:
             return np.asarray(_signed_root(lost.astype(float), changed - lost, self.n, -self.drop) <= limit + 1e-9)
 
         low = least_of_each(is_in, changed.astype(np.int64) + 1).astype(float)
-        # A loss in place of a gain, or of no change, keeps an outcome in: the probability rises with the drop.
+        # An outcome that stays in the region with a loss for a gain or no change: the probability rises with the drop.
         least = np.minimum.accumulate(low[::-1])[::-1]
         return np.asarray(np.minimum.accumulate(least - changed) + changed)
 
@@ -147,9 +132,7 @@ class _MarginTest:
 def margin_looks(
     units: Units, *, margin: float, theta: float, alpha: float, beta: float, certify: bool = False, figures: bool = True
 ) -> SequentialResult:
-    """Test as `margin_test` does, exactly, at a few looks.
-
-    The levels sum to alpha, so that the type I error is at most alpha.
+    """Test exactly as `margin_test` does, at a few looks whose levels sum to alpha.
 
     Parameters
     ----------
@@ -209,20 +192,16 @@ def margin_looks(
 
 
 def _passing_levels(alpha: float, beta: float, *, certify: bool) -> tuple[float, ...]:
-    """Return the errors at which a run passes at the looks.
-
-    They are shares of beta, or to certify of the smaller of both rates.
-    """
+    """Return the error of passing at each look: a share of beta, with `certify` at most the look's share of alpha."""
     pairs = zip(ALPHA_SHARES, BETA_SHARES, strict=True)
     return tuple(min(alpha * of_alpha, beta * of_beta) if certify else beta * of_beta for of_alpha, of_beta in pairs)
 
 
 def _estimate(units: Units, n: int, margin: float, theta: float, alpha: float, levels: tuple[float, ...]) -> float:
-    """Estimate the difference (points) of a stopped run, median-unbiased.
+    """Estimate the difference (points) of a run that stopped at the look after `n` samples, median-unbiased.
 
-    It stopped at the look after `n` samples. Given how many changed by each look, their signs make a walk, whose masses
-    at the looks are exact: by the share of losses that was seen, so that none is too small a number. `levels` are the
-    errors at which looks pass.
+    Given how many samples changed by each look, the losses are a walk, whose masses are computed exactly at the
+    observed share of losses; at one half they might underflow. `levels` are the errors of passing at the looks.
     """
     ends = [math.ceil(share * units.n_max) for share in LOOKS]
     at, total = ends.index(n), int(np.count_nonzero(units.totals[:n]))
@@ -248,7 +227,7 @@ def _estimate(units: Units, n: int, margin: float, theta: float, alpha: float, l
 
 
 def _loss_masses(changed: int, share: float) -> Floats:
-    """Chances of 0, 1, 2 and so on losses among so many changes."""
+    """Return the probabilities of 0 to `changed` losses among so many changes."""
     return np.exp(log_binomial(np.arange(changed + 1), changed, share))
 
 
@@ -259,10 +238,7 @@ def margin_p(lost: int, gained: int, n: int, margin: float, alpha: float) -> flo
 
 
 def excludes_drop(lost: int, gained: int, n: int, drop: float, level: float) -> bool:
-    """Tell whether the exact lower limit excludes a drop of so many points.
-
-    It is the limit at this level.
-    """
+    """Tell whether the exact lower limit at this level excludes a drop of so many points."""
     if level <= 0.0:
         return False
     return exact_difference_interval(lost, gained, n, alpha=level).excludes_drop(drop)

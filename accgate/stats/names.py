@@ -1,6 +1,6 @@
-"""Names of the tests and corrections, and the sizes that tell tests apart.
+"""Names of the tests and corrections, and the sample sizes at which another test is chosen.
 
-They stand apart from the functions, so that reading a config loads no numpy.
+This module imports no numpy, so that reading a config is fast.
 """
 
 from typing import Literal

@@ -1,8 +1,8 @@
-"""Limits of a difference from the odds ratio.
+"""Confidence limits of a difference, from the odds that a changed answer is a loss.
 
-The null distribution of a walk of several answers is tilted. With odds for a loss every unit is Fisher's noncentral
-hypergeometric. The odds at which an outcome as extreme as the one seen has a given chance say what the answers that
-differ leave open; how many differ is uncertain too.
+With given odds, the losses of each unit follow Fisher's noncentral hypergeometric distribution: the null distribution,
+tilted. A limit is the difference at those odds under which an outcome as extreme as the one seen has a given
+probability. The share of answers that differ is uncertain as well, and widens the limits.
 """
 
 import math
@@ -24,10 +24,7 @@ FURTHEST = 40.0  # tilt past which an odds ratio is as good as infinite
 
 @dataclass(frozen=True)
 class Limits:
-    """Limits of the difference around a `centre` (points).
-
-    They come from the tilted walk that ended after these many units.
-    """
+    """Limits of the difference around a `centre` (points), for a walk that ended after `units` units."""
 
     repeats: Repeats
     units: int
@@ -35,10 +32,7 @@ class Limits:
     centre: float
 
     def interval(self, alpha: float, *, rejected: bool) -> Interval:
-        """Return the one-sided and two-sided limits at a fixed n.
-
-        The upper one is below 0 exactly where H0 is rejected.
-        """
+        """Return the one-sided and two-sided limits at a fixed n, with the upper one below 0 exactly if `rejected`."""
         if not self.outcome.event:
             return interval_without_change(self.units, alpha)
         high, low = self._limit(alpha, 1.0), self._limit(1.0 - alpha, -1.0)
@@ -48,8 +42,8 @@ class Limits:
     def upper(self, alpha: float, *, rejected: bool) -> float:
         """Return the upper limit of a walk that may stop early.
 
-        Where many answers differ by chance, it stops for that. The odds and the share of units that differ are both
-        taken at their worst.
+        Such a walk can stop because unusually many answers differ. So the odds and the share of units that differ are
+        both taken at their worst.
         """
         if not self.outcome.event:
             return interval_without_change(self.units, alpha).one_sided
@@ -60,9 +54,9 @@ class Limits:
         return min(high, BELOW) if rejected else max(high, 0.0)
 
     def estimate(self) -> float:
-        """Find the difference (points) at which an outcome so extreme is as likely as not.
+        """Find the difference (points) at which an outcome this extreme has probability one half.
 
-        After a stop it is median-unbiased.
+        After an early stop this estimate is median-unbiased; the observed difference is not.
         """
         if not self.outcome.event:
             return 0.0
@@ -97,10 +91,7 @@ class Limits:
         return logs
 
     def _tilted(self, tilt: float) -> tuple[Floats, Floats]:
-        """Return the log mean of exp(tilt w) of each kind, and masses of w.
-
-        Both are under H0, the masses at this tilt.
-        """
+        """Return each kind's log E[exp(tilt w)] under H0, and the tilted masses of w, the answers lost."""
         exponent = self._log_masses + tilt * np.arange(self._log_masses.shape[1])
         top = exponent.max(axis=1, keepdims=True)
         weight = np.exp(exponent - top)
@@ -108,10 +99,7 @@ class Limits:
         return (top + np.log(total))[:, 0], weight / total
 
     def _differences(self, tilt: float) -> tuple[float, float]:
-        """Sum the expected differences of the events at this tilt, and their squares.
-
-        They are in points.
-        """
+        """Sum the expected differences (points) of the events at this tilt, and the squares of these expectations."""
         kinds, kind = self._telling
         _, masses = self._tilted(tilt)
         lost = masses @ np.arange(masses.shape[1])
@@ -122,9 +110,9 @@ class Limits:
         return float(counts @ expected), float(counts @ expected**2)
 
     def _tilt(self, level: float, *, beyond: bool | None = None) -> float:
-        """Find the log odds of a loss that give this outcome its probability.
+        """Find the log odds of a loss at which outcomes at least this extreme have probability `level`.
 
-        The outcome is one this extreme, or one `beyond`.
+        With `beyond` only outcomes that are more extreme count; it defaults to True for levels above 1/2.
         """
         kinds, kind = self._telling
         beyond = level > 0.5 if beyond is None else beyond

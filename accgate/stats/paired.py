@@ -71,8 +71,8 @@ def exact_result(
 ) -> TestResult:
     """Return the result of an exact test of paired 0/100 scores.
 
-    It rejects from `critical` losses on, of those that changed. `limit` is the largest mid-p that the unconditional
-    test rejects, None for McNemar's exact test; the interval's limits agree with it.
+    The test rejects if at least `critical` of the changed samples are losses. `limit` is the largest mid-p that the
+    unconditional test rejects, None for McNemar's exact test. The interval is computed to agree with that test.
     """
     m, difference = lost + gained, 100.0 * (gained - lost) / n
     variance = (100.0**2 * m - n * difference**2) / (n - 1) if n > 1 else None
@@ -126,10 +126,7 @@ def paired_t(differences: Floats, *, alpha: float, beta: float) -> TestResult:
 
 
 def _constant(value: float, n: int, alpha: float, beta: float) -> TestResult:
-    """Return the result where every sample changed by the same.
-
-    p is the sign test's, and theta is as without any flip.
-    """
+    """Return the result of samples that all changed by the same `value`: the p of a sign test, and no interval."""
     p_value = 0.5**n if value < 0.0 else 1.0
     reason = f"every sample changed by exactly {value:g} points" if value else "no sample changed its score"
     threshold, theta = 0.0 if 0.5**n <= alpha else None, paired_binary_effect(0.0, n, alpha=alpha, beta=beta)

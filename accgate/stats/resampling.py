@@ -1,7 +1,7 @@
 """The sign-flip test of paired scores.
 
-Its p-values, cuts and limits come from all or many patterns of signs. Each term of a sum keeps or flips its sign with
-equal chance.
+Each term of a sum keeps or flips its sign with equal probability. p-values, cuts and limits come from all patterns of
+signs, or from many random ones.
 """
 
 import math
@@ -19,7 +19,7 @@ from accgate.stats.walk import Bools, Floats, Ints, trim
 
 LISTED = 20  # units whose 2 ** 20 sign patterns are all listed
 LATTICE_SUMS = 10**6  # places of an exact distribution: 8 MB
-LATTICE_WORK = 10**8  # additions that an exact distribution may cost: about 0.1 s
+LATTICE_WORK = 10**8  # additions for an exact distribution: about 0.1 s
 CHUNK = 2**17  # numbers drawn at a time: 1 MB stays in the processor's cache
 NEGLIGIBLE = 1e-150  # products of smaller masses underflow, and denormal numbers are slow
 
@@ -34,11 +34,10 @@ def sign_flip(
     resamples: int = 9999,
     seed: int = 0,
 ) -> TestResult:
-    """Test paired scores one-sided by permutation.
+    """Test paired scores one-sided by flipping the signs of units at random.
 
-    The sign of every unit's total is flipped at random. Where reference and candidate are exchangeable, a unit (a
-    sample, or a cluster of samples) is as likely to change by T as by -T. p is the share of all sign patterns whose sum
-    is at most the observed one.
+    If reference and candidate are exchangeable, a unit (a sample, or a cluster of samples) is as likely to change by T
+    as by -T. p is the share of all sign patterns whose sum is at most the observed one.
 
     Parameters
     ----------
@@ -108,8 +107,8 @@ def sign_flip(
 def common_step(magnitudes: Floats) -> tuple[Ints, float] | None:
     """Write `magnitudes` (above 0) as whole multiples of one step.
 
-    Return None where the step is too fine to count every sum. Euclid's algorithm on all of them at once, with room for
-    the rounding of averages such as 100 / 3.
+    Return None if the step is too fine to count every sum. The step is found by Euclid's algorithm on all magnitudes
+    at once, which allows for the rounding of averages such as 100 / 3.
 
     >>> multiples, step = common_step(np.array([100 / 3, 200 / 3, 100.0]))
     >>> multiples.tolist(), round(step, 4)
@@ -129,10 +128,10 @@ def common_step(magnitudes: Floats) -> tuple[Ints, float] | None:
 
 
 def lattice_decision(multiples: Ints, lost: Bools, alpha: float) -> tuple[float, float | None]:
-    """Return the exact p and the cut.
+    """Return the exact p and the cut, a sum in steps below which p is at most alpha.
 
-    Below the cut, a sum in steps, p is at most alpha. It is None where no sum is. `lost` says which of the terms are
-    negative. The cut lies half a step above the largest sum that is rejected.
+    `lost` says which terms are negative. The cut lies half a step above the largest sum that is rejected, and is None
+    if no sum is.
     """
     base, mass = _lost_masses(multiples)
     at_least = np.cumsum(mass[::-1])[::-1]
@@ -146,10 +145,7 @@ def lattice_decision(multiples: Ints, lost: Bools, alpha: float) -> tuple[float,
 
 
 def _lost_masses(multiples: Ints) -> tuple[int, Floats]:
-    """Return the masses of the sum lost, from `base` on.
-
-    Equal terms count at once as a binomial, the small ones first.
-    """
+    """Return `base` and the masses of the sum lost from there on, adding all equal terms at once as a binomial."""
     base, mass = 0, np.ones(1)
     for step, count in zip(*np.unique(multiples, return_counts=True), strict=True):
         base, mass, _ = trim(base, add_multiples(mass, int(step), _binomial(int(count))), NEGLIGIBLE)
@@ -157,10 +153,7 @@ def _lost_masses(multiples: Ints) -> tuple[int, Floats]:
 
 
 def _binomial(count: int) -> Floats:
-    """Return the masses of Bin(count, 1/2).
-
-    They are exact where floats are, so that a p of 1/32 is.
-    """
+    """Return the masses of Bin(count, 1/2), for small counts exact to the last bit: a p of 1/32 must not be more."""
     k = np.arange(count + 1)
     if count < 1000:
         masses: Floats = np.asarray(special.comb(count, k), dtype=np.float64) * 0.5**count
@@ -173,7 +166,7 @@ def _binomial(count: int) -> Floats:
 def add_multiples(mass: Floats, step: int, other: Floats) -> Floats:
     """Return the masses of a sum plus `step` times another.
 
-    It goes by atoms, or by residues of the step, whichever are fewer.
+    The loop runs over the masses of the other sum, or over the residues of the step, whichever are fewer.
     """
     result = np.zeros(len(mass) + step * (len(other) - 1))
     if len(other) <= step:
@@ -186,10 +179,9 @@ def add_multiples(mass: Floats, step: int, other: Floats) -> Floats:
 
 
 def pattern_decision(flipped: Floats, terms: Floats, alpha: float, *, counted: int) -> tuple[float, float | None]:
-    """Return p and the cut from the flipped terms' sum in each pattern.
+    """Return p, and the cut below which p is at most alpha, from the sum of the flipped terms in each pattern.
 
-    Below the cut p is at most alpha. `counted` observed patterns are added: 1 for random patterns, 0 where all are
-    listed.
+    The observed pattern must be `counted` once beside random patterns, and 0 times where all patterns are listed.
     """
     total, largest = float(terms.sum()), float(np.abs(terms).sum())
     sums, patterns = total - 2.0 * flipped, len(flipped) + counted
@@ -207,10 +199,7 @@ def rejection_count(alpha: float, patterns: int) -> int:
 
 
 def all_subsets(columns: Floats) -> Floats:
-    """Sum every subset of the rows, the empty one first.
-
-    The result has shape (2 ** rows, columns).
-    """
+    """Sum every subset of the rows, the empty one first, in shape (2 ** rows, columns)."""
     sums = np.zeros((1, columns.shape[1]))
     for row in columns:
         sums = np.concatenate([sums, sums + row])
@@ -218,10 +207,7 @@ def all_subsets(columns: Floats) -> Floats:
 
 
 def random_subsets(columns: Floats, resamples: int, seed: int) -> Floats:
-    """Sum random subsets of the rows, each row in or out by a fair coin.
-
-    The result has shape (resamples, columns).
-    """
+    """Sum random subsets of the rows, each row in or out by a fair coin, in shape (resamples, columns)."""
     random, units = np.random.default_rng(seed), len(columns)
     width, rows = -(-units // 8), max(1, CHUNK // units)
     sums = []
@@ -235,9 +221,9 @@ def random_subsets(columns: Floats, resamples: int, seed: int) -> Floats:
 def shift_limits(flipped: Floats, alpha: float) -> Interval | None:
     """Find limits of the shift per sample that sign patterns do not reject.
 
-    Return None where they reject none. A shift lies above the sum of a pattern exactly where it is above the mean of
-    the terms that the pattern flips, so the limits are ranks among these means. `flipped` has a column of totals and
-    one of sizes, without the observed pattern.
+    A shift is above the sum of a pattern exactly if it is above the mean of the terms that the pattern flips, so the
+    limits are ranks among these means. `flipped` has a column of totals and one of sizes, without the observed pattern.
+    Return None if no shift is rejected.
     """
     rank = rejection_count(alpha, len(flipped) + 1)
     empty = flipped[:, 1] == 0.0

@@ -23,10 +23,7 @@ class Interval:
     two_sided: tuple[float, float]
 
     def excludes_drop(self, drop: float) -> bool:
-        """Tell whether the two-sided interval excludes a drop of so many points.
-
-        The drop is above 0.
-        """
+        """Tell whether the two-sided interval excludes a drop of so many points, given as a positive number."""
         return self.two_sided[0] > -drop
 
     def negate(self) -> Interval:
@@ -74,19 +71,16 @@ class TestResult:
         return self.difference
 
     def negate(self) -> Self:
-        """Turn the result round, to reference - candidate.
-
-        Difference, threshold and interval change their sign.
-        """
+        """Return the same result about reference - candidate."""
         interval = None if self.interval is None else self.interval.negate()
         threshold = None if self.threshold is None else 0.0 - self.threshold
         return replace(self, difference=0.0 - self.difference, threshold=threshold, interval=interval)
 
 
 def strictest(results: Sequence[TestResult]) -> TestResult:
-    """Combine tests of the same difference into the strictest.
+    """Combine tests of the same difference into one that rejects only if all of them do.
 
-    It rejects where all of them do. It detects what all of them detect, and its interval holds those of all.
+    Its theta is the largest of theirs, and its interval contains all of theirs.
     """
     first, *_ = results
     thresholds = [each.threshold for each in results if each.threshold is not None]

@@ -1,7 +1,4 @@
-"""The paired test of a statistic that need not be a mean.
-
-Such are calibration error, area under a curve, parity, rates.
-"""
+"""The paired test of a statistic that need not be a mean, such as a calibration error or an area under a curve."""
 
 from __future__ import annotations
 
@@ -24,7 +21,7 @@ Ints = npt.NDArray[np.intp]
 Rows = npt.NDArray[Any]
 Method = Literal["influence", "bootstrap"]
 
-TURNS = 200  # draws of what chance makes of a statistic, whose mean is then known to a fourteenth of its spread
+TURNS = 200  # draws of a statistic under chance alone: their mean is known to a fourteenth of their spread
 ROUNDING = 64.0 * float(np.finfo(np.float64).eps)  # relative error of an aggregate: a few sums deep
 
 
@@ -32,8 +29,8 @@ ROUNDING = 64.0 * float(np.finfo(np.float64).eps)  # relative error of an aggreg
 class Unsigned:
     """A statistic of the sizes of errors, which chance alone raises.
 
-    A binned calibration error is one. `turn` gives the rows with the sign of every sample's error turned round. Where
-    errors are chance alone, that is as likely as the rows themselves.
+    A binned calibration error is one. `turn` returns the rows with the sign of every sample's error reversed; if errors
+    are by chance alone, those rows are as likely as the given ones.
     """
 
     function: Callable[[Rows], float]
@@ -45,10 +42,7 @@ class Unsigned:
 
 
 class StatisticUndefined(ValueError):
-    """A statistic without a value on the samples named in the message.
-
-    It raised, or was not finite.
-    """
+    """A statistic that raised, or was not finite, on the samples named in the message."""
 
 
 def statistic_test(
@@ -64,9 +58,9 @@ def statistic_test(
     resamples: int = 9999,
     seed: int = 0,
 ) -> TestResult:
-    """Test one-sided that the candidate's statistic is below the reference's.
+    """Test one-sided that the candidate's statistic is below the reference's on the same samples.
 
-    The samples are paired. The unit is the sample, or the cluster where there are clusters.
+    The unit is the sample, or the cluster if there are clusters.
 
     Parameters
     ----------
@@ -78,14 +72,14 @@ def statistic_test(
     alpha, beta : float
         Type I and type II error rates.
     clusters : array of shape (n,), optional
-        Label of each sample's cluster. The work is two evaluations a unit: past about 10,000 independent samples
-        `clusters=np.arange(n) % 1000` bounds it.
+        Label of each sample's cluster. Each unit costs two evaluations: beyond about 10,000 independent samples
+        `clusters=np.arange(n) % 1000` limits them.
     method : str
         `influence`: t test on the jackknife influence values of the difference. `bootstrap`: studentised paired
         bootstrap, for few or skewed samples.
     turn : callable, optional
-        That of an `Unsigned` statistic: what chance alone makes of it on either side is taken off where it
-        makes the candidate look worse, and added to theta.
+        That of an `Unsigned` statistic. What chance alone adds to it is measured on both sides. The difference is
+        subtracted if it makes the candidate look worse, and its size is added to theta.
     resamples, seed : int
         For the bootstrap, and for the swaps of a statistic without a standard error; the seed for turns too.
 
@@ -101,18 +95,18 @@ def statistic_test(
 
     Notes
     -----
-    For the mean this is `paired_t` on the differences. The bias of an absolute value, as a binned calibration error
-    has, cancels in the difference only where both sides spread alike over the bins. So with `turn` it is measured on
-    each side: the mean of the statistic with the sign of each unit's error drawn at random. Where a statistic has kinks
-    (a calibration error at perfectly calibrated bins, an absolute parity difference at 0) the jackknife overstates its
-    error: false alarms are rarer than alpha and theta is larger than need be. Statistics that hang on single samples
-    (maximum, median, worst group) have no sound jackknife.
+    For the mean this is `paired_t` on the differences. A statistic of absolute values, such as a binned calibration
+    error, is biased upwards, and the bias cancels in the difference only if both sides spread alike over the bins. So
+    with `turn` it is measured on each side: the mean of the statistic with the sign of each unit's error drawn at
+    random. If a statistic has kinks (a calibration error at perfectly calibrated bins, an absolute parity difference at
+    0), the jackknife overstates its error: false alarms are rarer than alpha, and theta is larger than necessary. The
+    jackknife fails for statistics that depend on single samples (maximum, median, worst group).
 
-    The bootstrap takes the influence values of the whole for those of each resample; a resample without a value
-    counts against rejection.
+    The bootstrap uses the influence values of the whole sample in each resample. A resample without a value counts
+    against rejection.
 
-    Where the standard error is 0 or does not exist (all right becomes all wrong; the only sample of a class),
-    whole rows are swapped between the sides at random, which is exact where both come from the same model.
+    If the standard error is 0 or does not exist (all right becomes all wrong; the only sample of a class), whole rows
+    are swapped between the sides at random, which is exact if both come from the same model.
 
     References
     ----------
@@ -153,7 +147,7 @@ def statistic_test(
         return _swap_test(pair, draws, theta, _least_fall(units, alpha) * effect, alpha, reason)
     error = float(np.std(influence, ddof=1)) / math.sqrt(units)
     lean, spread = (0.0, 0.0) if turn is None else _lean(pair, turn, draws)
-    if spread > error:  # a maximum hangs on single samples, which the jackknife cannot see
+    if spread > error:  # as for a maximum, which depends on single samples: the jackknife misses that
         influence, error = influence * (spread / error), spread
     fair = replace(pair, whole=pair.whole - min(lean, 0.0))
     if method == "influence":
@@ -166,10 +160,7 @@ def statistic_test(
 
 
 def _lean(pair: _Pair, turn: Callable[[Rows], Rows], draws: _Draws) -> tuple[float, float]:
-    """Return the difference's mean and deviation under random signs.
-
-    Every unit's errors have a random sign on both sides.
-    """
+    """Return the difference's mean and deviation if each unit's errors have a random sign, the same on both sides."""
     rng, values = np.random.default_rng(draws.seed), []
     turned = replace(pair, reference=turn(pair.reference), candidate=turn(pair.candidate))
     for _ in range(TURNS):
@@ -182,10 +173,7 @@ def _lean(pair: _Pair, turn: Callable[[Rows], Rows], draws: _Draws) -> tuple[flo
 
 
 def _with_lean(result: TestResult, lean: float, error: float) -> TestResult:
-    """Put what chance makes of the difference back into a result.
-
-    The result was tested without it.
-    """
+    """Add to a result what chance alone makes of the difference, which the test left out."""
     off, interval = min(lean, 0.0), result.interval
     if interval is not None:
         low, high = interval.two_sided
@@ -205,10 +193,7 @@ def _with_lean(result: TestResult, lean: float, error: float) -> TestResult:
 
 @dataclass(frozen=True)
 class _Pair:
-    """Both sides, the difference of their statistics, and its rounding error.
-
-    A negative difference is worse.
-    """
+    """Both sides, the difference of their statistics (`whole`, worse below 0), and its rounding error (`noise`)."""
 
     reference: Rows
     candidate: Rows
@@ -240,8 +225,6 @@ class _Draws:
 
 
 def _pair(reference: Rows, candidate: Rows, statistic: Callable[[Rows], float]) -> _Pair:
-    if reference.shape != candidate.shape or reference.ndim not in (1, 2) or not len(reference):
-        raise ValueError(f"reference {reference.shape} and candidate {candidate.shape} must pair row by row")
     before, after = value_of(statistic, reference, "the reference"), value_of(statistic, candidate, "the candidate")
     noise = ROUNDING * max(abs(before), abs(after), 1.0)
     return _Pair(reference, candidate, statistic, after - before, noise)
@@ -250,7 +233,7 @@ def _pair(reference: Rows, candidate: Rows, statistic: Callable[[Rows], float]) 
 def _bootstrap_t(pair: _Pair, draws: _Draws, influence: Floats, alpha: float) -> TestResult:
     """Test by a centred studentised bootstrap.
 
-    Its own estimate of a bias is wrong at kinks, and both sides share the bias.
+    It is centred because a bootstrap's estimate of bias is wrong at kinks, and the bias is common to both sides.
     """
     values, errors = np.empty(draws.resamples), np.empty(draws.resamples)
     root = math.sqrt(len(influence))
@@ -274,8 +257,8 @@ def _bootstrap_t(pair: _Pair, draws: _Draws, influence: Floats, alpha: float) ->
 def _swap_test(pair: _Pair, draws: _Draws, theta: float | None, fall: float, alpha: float, reason: str) -> TestResult:
     """Test by swapping each unit's rows between the sides at random.
 
-    Where nothing changed they belong to either side with equal chance. What did not get worse could have by the `fall`
-    (points), and not been a regression.
+    Without a change each row is as likely to be of either side. `fall` (points) says how much worse a statistic that
+    did not get worse could have been without being a regression: the threshold lies there.
     """
     if pair.whole >= -pair.noise:
         can_reject = 0.5 ** (int(draws.codes.max()) + 1) <= alpha
@@ -290,27 +273,23 @@ def _swap_test(pair: _Pair, draws: _Draws, theta: float | None, fall: float, alp
 
 
 def _without_error(pair: _Pair, theta: float | None, threshold: float | None, reason: str) -> TestResult:
-    """Return the result of a statistic that has no standard error.
-
-    It did not get worse, or cannot.
-    """
+    """Return the result of a statistic without a standard error that did not get worse, or has one unit only."""
     return TestResult(pair.whole, 1.0, threshold, theta, None if theta is None else 0.0, None, (reason,))
 
 
 def _largest_effect(pair: _Pair, clusters: npt.ArrayLike | None) -> float:
-    """Return the most by which one unit moves the statistic.
+    """Return the most by which one unit is taken to move the statistic.
 
-    It is its range over the reference's, and 100 points or more in all. Where nothing changed theta is what so many
-    units could hide; of 0/100 scores `paired_binary_effect` without a flip.
+    That is the range of the reference's influence values, at least 100 points, divided among the units. With it theta
+    of a run without changes is what that many units could hide; for 0/100 scores, `paired_binary_effect` without a
+    flip.
     """
     influence = influence_values(lambda i: pair.statistic(pair.reference[i]), pair.n, clusters=clusters)
     return max(float(np.ptp(influence)), 100.0) / len(influence)
 
 
 def _least_fall(units: int, alpha: float) -> int:
-    """Count the units that may fall alike without being a regression.
-
-    No other changed, and the test is the t test.
+    """Count the units that may fall alike, while no other changes, without a rejection by the t test.
 
     >>> _least_fall(100, 0.05)
     2
@@ -321,10 +300,9 @@ def _least_fall(units: int, alpha: float) -> int:
 
 
 def resamples_of(codes: Ints, resamples: int, seed: int) -> Iterator[tuple[Ints, Ints]]:
-    """Yield resamples of whole units.
+    """Yield resamples of whole units, each as the indices of the samples and of the units drawn.
 
-    Each is the indices of the samples drawn, and of their units. `codes` is each sample's unit, numbered from 0 as
-    `unit_codes` does.
+    `codes` is each sample's unit, as `unit_codes` numbers it.
     """
     rng = np.random.default_rng(seed)
     sizes = np.bincount(codes)
@@ -335,11 +313,10 @@ def resamples_of(codes: Ints, resamples: int, seed: int) -> Iterator[tuple[Ints,
 
 
 def tails(null: Floats, observed: float, alpha: float) -> tuple[float, float, float]:
-    """Return the p-value of a low figure, and the limits of the draws.
+    """Return the p-value of a low figure, and the limits beyond which draws lie with probability alpha each.
 
-    Beyond them draws lie with probability alpha on each side. The figure is below the lower limit exactly where its
-    p-value is at most alpha. A draw without a value counts as lower than any. Where alpha is too small for the number
-    of draws the limits are infinite.
+    The figure is below the lower limit exactly if its p-value is at most alpha. A draw without a value counts as lower
+    than any figure. If alpha is too small for the number of draws, the limits are infinite.
 
     >>> tails(np.arange(99.0), 3.5, 0.05)
     (0.05, 4.0, 94.0)
@@ -356,9 +333,9 @@ def tails(null: Floats, observed: float, alpha: float) -> tuple[float, float, fl
 def influence_values(statistic: Callable[[Ints], float], n: int, *, clusters: npt.ArrayLike | None = None) -> Floats:
     """Return the jackknife influence values of a statistic.
 
-    Each is (units - 1) * (whole - without the unit). Their standard deviation (ddof 1) over the square root of their
-    number is the jackknife standard error. For a mean of independent samples the value of sample i is exactly x_i -
-    mean(x).
+    The value of a unit is (units - 1) * (statistic of all - statistic without the unit). Their standard deviation (ddof
+    1) over the square root of their number is the jackknife standard error. For a mean of independent samples the value
+    of sample i is exactly x_i - mean(x).
 
     Parameters
     ----------
@@ -402,9 +379,7 @@ def influence_values(statistic: Callable[[Ints], float], n: int, *, clusters: np
 
 
 def value_of(statistic: Callable[[Rows], float], rows: Rows, where: str) -> float:
-    """Evaluate the statistic on these rows, or on samples with these indices.
-
-    `where` names them in the error.
+    """Evaluate the statistic on these rows, or on samples with these indices, which `where` names in the error.
 
     Raises
     ------
@@ -418,10 +393,7 @@ def value_of(statistic: Callable[[Rows], float], rows: Rows, where: str) -> floa
 
 
 def value_or_nan(statistic: Callable[[Rows], float], rows: Rows) -> float:
-    """Evaluate the statistic as `value_of` does, with NaN for no value.
-
-    numpy's warnings about that are silenced.
-    """
+    """Evaluate the statistic as `value_of` does, with NaN for no value and without numpy's warnings."""
     with np.errstate(all="ignore"), warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)
         try:
@@ -432,12 +404,7 @@ def value_or_nan(statistic: Callable[[Rows], float], rows: Rows) -> float:
 
 
 def unit_codes(n: int, clusters: npt.ArrayLike | None) -> Ints:
-    """Number each sample's unit from 0.
-
-    It is the sample itself, or its cluster in the order of the sorted labels.
-    """
-    if n < 1:
-        raise ValueError("there are no samples")
+    """Number each sample's unit from 0: the sample itself, or its cluster in the order of the sorted labels."""
     if clusters is None:
         return np.arange(n)
     labels = np.asarray(clusters)
