@@ -1,4 +1,4 @@
-"""What the user asks of a check, the kinds of reference, and which test decides the check."""
+"""What a user asks of a check, and which test decides it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,10 @@ FEWEST_CLUSTERS = 30  # under which there is no early stop
 
 @dataclass(frozen=True)
 class Mean:
-    """A reference of which only mean, size and maybe sigma, the standard deviation of one score, are known."""
+    """A reference of which only the mean is known, and its size.
+
+    sigma is the standard deviation of one score, if known.
+    """
 
     mean: float
     n: int
@@ -64,12 +67,15 @@ class Design:
 
     @property
     def drop(self) -> str:
-        """What a change for the worse is called: a drop, or a rise if lower is better."""
+        """What a change for the worse is called.
+
+        It is a drop, or a rise if lower is better.
+        """
         return drop_word(self.higher_is_better)
 
     @property
     def may_stop_early(self) -> bool:
-        """Whether the user asked to stop a paired check as soon as the evidence allows."""
+        """Whether the user asked for an early stop of a paired check."""
         return self.test in SEQUENTIAL_TESTS or (self.early_stopping and self.test == "auto")
 
     def at_fixed_n(self) -> Design:
@@ -83,7 +89,10 @@ class Design:
 
     @property
     def has_looks(self) -> bool:
-        """Whether an early stop is decided at the looks of the exact test with a margin."""
+        """Whether an early stop is decided at looks.
+
+        They are those of the exact test with a margin.
+        """
         return self.allowed_drop > 0.0 or self.certify
 
 
@@ -126,7 +135,10 @@ def allowed_share(value: str) -> float:
 
 
 def _number_in(text: str) -> float:
-    """Read the number in a text that may end with %, NaN for other texts."""
+    """Read the number in a text that may end with %.
+
+    Other texts give NaN.
+    """
     try:
         return float(text.removesuffix("%"))
     except ValueError:
@@ -217,7 +229,9 @@ class Choice:
 
 
 def choose_test(design: Design, data: Data) -> Choice:
-    """Choose the test that decides a check; no other code does.
+    """Choose the test that decides a check.
+
+    No other code chooses one.
 
     Raises
     ------
@@ -250,7 +264,10 @@ def choose_test(design: Design, data: Data) -> Choice:
 
 
 def given_of(reference: object) -> Given:
-    """Return what is known of a reference; before there is one, a plan counts on the score of each sample."""
+    """Return what is known of a reference.
+
+    Before there is one, a plan counts on the score of each sample.
+    """
     return "target" if isinstance(reference, Target) else "mean" if isinstance(reference, Mean) else "scores"
 
 
@@ -273,12 +290,18 @@ def refuse_unsuitable(test: str, reference: Given) -> None:
 
 
 def exact_test(n: int) -> str:
-    """Name the exact test of n pairs: beyond `MOST_PAIRS` the unconditional one is slow and gains nothing."""
+    """Name the exact test of n pairs.
+
+    Beyond `MOST_PAIRS` the unconditional one is slow and gains nothing.
+    """
     return "unconditional" if n <= MOST_PAIRS else "paired"
 
 
 def _obstacle(design: Design, data: Data) -> Obstacle | None:
-    """Return why a check has no early stop although the user asked for one, None if it has one."""
+    """Return why a check has no early stop although the user asked.
+
+    The answer is None if it has one.
+    """
     if data.has_few_clusters:
         return "few-clusters"
     if design.has_looks and not data.is_exact:
@@ -287,7 +310,10 @@ def _obstacle(design: Design, data: Data) -> Obstacle | None:
 
 
 def _sequential(design: Design, data: Data) -> Choice | None:
-    """Choose the test that may stop early, None if nothing says which drop to look for."""
+    """Choose the test that may stop early.
+
+    The answer is None if nothing says which drop to look for.
+    """
     if design.has_looks:
         return Choice("group-sequential", "looks")
     test = DEFAULT_SEQUENTIAL if design.test == "auto" else design.test
@@ -324,7 +350,10 @@ def _fixed(test: str, design: Design, data: Data) -> Choice:
 
 
 def _method_of_pairs(design: Design, data: Data) -> Method:
-    """Return how the paired test is computed: exactly for scores of 0 or 100, else from their spread."""
+    """Return how the paired test is computed.
+
+    Scores of 0 or 100 have an exact test, others one by their spread.
+    """
     if data.is_exact:
         return "margin" if design.allowed_drop else "mcnemar"
     if data.binary and not design.allowed_drop:

@@ -1,4 +1,4 @@
-"""0/100 answers given several times, as counts of right answers in each unit and run."""
+"""0/100 answers given several times, counted by unit and run."""
 
 from __future__ import annotations
 
@@ -15,10 +15,11 @@ from accgate.stats.walk import Floats, Ints
 
 @dataclass(frozen=True)
 class Kind:
-    """Units whose K + R runs have the same numbers of right answers, in any order.
+    """Units whose K + R runs have the same numbers of right answers.
 
-    `most` is the largest number of right answers that the candidate's runs can have in such a unit, and `right` the
-    number in all runs together. `masses[w]` is the probability under H0 that the candidate has w fewer than `most`.
+    The order of the runs does not matter. `most` is the largest number of right answers that the candidate's runs can
+    have in such a unit, and `right` the number in all runs together. `masses[w]` is the probability under H0 that the
+    candidate has w fewer than `most`.
     """
 
     most: int
@@ -50,7 +51,7 @@ class Repeats(Sampled):
 
     @cached_property
     def rate(self) -> float:
-        """What the difference gains if a right answer of the reference becomes one of the candidate."""
+        """What one right answer adds to the difference if the candidate has it instead."""
         return float(self.share * (1.0 / self.now.shape[1] + 1.0 / self.before.shape[1]))
 
     @property
@@ -60,9 +61,10 @@ class Repeats(Sampled):
 
     @cached_property
     def sides(self) -> Repeats:
-        """The same answers with one count a side, whose difference is that of the two means.
+        """The same answers with one count a side.
 
-        Exchanging runs then exchanges whole sides: a unit is as likely to lose its difference as to gain it.
+        The difference of the two counts is that of the sides' means. Exchanging runs then exchanges whole sides: a unit
+        is as likely to lose its difference as to gain it.
         """
         runs, own = self.before.shape[1], self.now.shape[1]
         step = math.lcm(runs, own)
@@ -91,7 +93,10 @@ class Repeats(Sampled):
 
     @cached_property
     def events(self) -> Ints:
-        """Indices of the units whose runs differ; the other units carry no evidence."""
+        """Indices of the units whose runs differ.
+
+        The other units carry no evidence.
+        """
         kinds, kind = self.kinds
         tells = np.array([len(each.masses) > 1 for each in kinds], dtype=bool)
         return np.flatnonzero(tells[kind]) if len(kinds) else np.zeros(0, np.int64)
@@ -109,7 +114,7 @@ class Repeats(Sampled):
 
     @cached_property
     def lost(self) -> Ints:
-        """How many fewer right answers the candidate has of each unit than it could have had."""
+        """Right answers of each unit that the candidate lacks, of the possible most."""
         return np.asarray(self.most - self.now.sum(axis=1))
 
     @cached_property
@@ -123,24 +128,28 @@ class Repeats(Sampled):
         return replace(self, before=self.before[:count], now=self.now[:count], sizes=self.sizes[:count])
 
     def difference(self, most: float, lost: float, right: float) -> float:
-        """Return the sum of differences (points) of units whose candidate has `most` - `lost` right answers.
+        """Return the sum of differences (points) of some units.
 
-        `right` is the number in all runs together.
+        In these units the candidate has `most` - `lost` right answers. `right` is the number in all runs together.
         """
         return float(100.0 * (self.rate * (most - lost) - self.share * right / self.before.shape[1]))
 
     @property
     def flicker(self) -> float:
-        """Variance of the sum of differences, in squared shares, that runs of one side show among themselves.
+        """Variance of the sum of differences from disagreement among a side's own runs.
 
-        More runs would reduce this part of the noise. It is 0 if each side has a single run.
+        It is in squared shares of a sample. More runs would reduce this part of the noise. It is 0 if each side has a
+        single run.
         """
         spread = sum(float(((side - side.mean(axis=1, keepdims=True)) ** 2).sum()) for side in (self.before, self.now))
         return float(self.rate * self.share * spread / max(self.before.shape[1] + self.now.shape[1] - 2, 1))
 
     @property
     def whole_loss(self) -> Kind:
-        """The kind of a sample that is right in all runs of the reference and wrong in all of the candidate."""
+        """The kind of a sample that the candidate always loses.
+
+        It is right in all runs of the reference and wrong in all of the candidate.
+        """
         return kind_of(np.repeat([0, 1], [self.now.shape[1], self.before.shape[1]]), self.now.shape[1])
 
 
@@ -166,7 +175,10 @@ def repeats_of(before: Floats, now: Floats, codes: npt.ArrayLike | None = None, 
 
 
 def kind_of(row: Ints, runs: int) -> Kind:
-    """Return the kind of a unit with these right answers in each run, of which `runs` are the candidate's."""
+    """Return the kind of a unit from its right answers in each run.
+
+    `runs` of these runs are the candidate's.
+    """
     ways = np.zeros((runs + 1, int(row.sum()) + 1))  # of choosing so many runs with so many right answers
     ways[0, 0] = 1.0
     for value in row.tolist():

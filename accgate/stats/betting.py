@@ -1,4 +1,4 @@
-"""Tests by betting: an e-process for differences, and evidence about a coin.
+"""Tests by betting, of paired differences and of a coin.
 
 Two gamblers bet on the paired differences in their fixed order, one on a drop and one against it. Neither can win on
 average if the hypothesis that it bets against is true. By Ville's inequality its capital then ever reaches 1 / alpha
@@ -30,7 +30,7 @@ _HALVINGS = 40  # of an interval of 2: under 2e-12
 
 @dataclass(frozen=True, eq=False)
 class BettingPath:
-    """Log capital after each unit of two bets, one on a drop and one that there is none.
+    """Log capital after each unit of two bets, on a drop and against.
 
     `log_drop` tests H0, a mean difference per sample of at least 0, and `log_sound` H1, one of at most -theta; it is
     None without theta. The mean is that of each unit given the units before it: for samples drawn at random, simply the
@@ -45,9 +45,10 @@ class BettingPath:
 
     @property
     def stop(self) -> Stop:
-        """Why the bets stop: "regression" at a capital of 1 / alpha on a drop, "futility" at one of 1 / beta on none.
+        """Why the bets stop.
 
-        If both are reached at once, it is a regression.
+        The bet on a drop makes it "regression" at a capital of 1 / alpha, the other "futility" at 1 / beta. If both are
+        reached at once, it is a regression.
         """
         drop, sound = self._reached()
         if drop is None and sound is None:
@@ -61,7 +62,7 @@ class BettingPath:
 
     @property
     def p_value(self) -> float:
-        """Anytime-valid p-value of H0 after the units used: 1 over the largest capital so far."""
+        """Anytime-valid p-value of H0, one over the largest capital so far."""
         return min(1.0, math.exp(-float(np.max(self.log_drop[: self.used], initial=0.0))))
 
     def _reached(self) -> tuple[int | None, int | None]:
@@ -139,10 +140,10 @@ def betting_path(
     beta: float,
     earliest: int = 0,
 ) -> BettingPath:
-    """Bet on a drop, and with `theta` that there is none, and return the capital after each unit.
+    """Bet on a drop and against it, and return the capital after each unit.
 
-    A unit is a sample or a cluster. A regression is declared when the bet on a drop has multiplied its capital by
-    1 / alpha, and a pass when the other bet has multiplied its own by 1 / beta.
+    The bet against a drop needs `theta`. A unit is a sample or a cluster. A regression is declared when the bet on a
+    drop has multiplied its capital by 1 / alpha, and a pass when the other bet has multiplied its own by 1 / beta.
 
     Parameters
     ----------
@@ -203,7 +204,9 @@ def confidence_sequence(
     stop: int | None = None,
     theta: float | None = None,
 ) -> Interval:
-    """Bound the mean difference per sample after `stop` units, each limit at 1 - alpha, whatever made the run stop.
+    """Bound the mean difference per sample after `stop` units.
+
+    Each limit holds at confidence 1 - alpha, whatever made the run stop.
 
     Parameters
     ----------
@@ -244,7 +247,7 @@ def confidence_sequence(
 
 
 def _in_samples(totals: npt.ArrayLike, sizes: npt.ArrayLike, bound: float) -> tuple[Floats, Floats, float]:
-    """Return totals over `bound`, the sizes of those units, and the number of samples planned."""
+    """Return totals over `bound`, their units' sizes, and the number of samples planned."""
     gains, planned = np.asarray(totals, dtype=float) / bound, np.asarray(sizes, dtype=float)
     weights = planned[: len(gains)]
     outside = ~(np.abs(gains) <= weights * (1.0 + 1e-9))  # not-a-number too
@@ -258,7 +261,10 @@ def _in_samples(totals: npt.ArrayLike, sizes: npt.ArrayLike, bound: float) -> tu
 def _stakes(
     gains: Floats, sizes: Floats, null: float, theta: float | None, level: float, bound: float, horizon: float
 ) -> Floats:
-    """Return bets that the mean gain per sample is above `null`, each from the units before it alone."""
+    """Return bets that the mean gain per sample is above `null`.
+
+    Each bet depends on earlier units alone.
+    """
     excess = gains - null * sizes
     samples = _PRIOR_SAMPLES + _before(sizes)
     square = _before(excess**2)
@@ -269,13 +275,19 @@ def _stakes(
 
 
 def _log_capital(gains: Floats, sizes: Floats, stakes: Floats, null: float) -> Floats:
-    """Return the log capital of bets against a mean gain of at most `null`; it falls as `null` rises."""
+    """Return the log capital of bets against a mean gain of at most `null`.
+
+    The capital falls as `null` rises.
+    """
     worst = np.maximum(sizes * (1.0 + null), 1e-300)
     return np.cumsum(np.log1p(np.minimum(stakes, _CAP / worst) * (gains - null * sizes)))
 
 
 def _lower_limit(gains: Floats, sizes: Floats, stakes: Floats, alpha: float) -> float:
-    """Find the least mean gain in [-1, 1] against which the bets have never won 1 / alpha."""
+    """Find the least mean gain that the bets have never refuted.
+
+    Against that mean, in [-1, 1], they have never won 1 / alpha.
+    """
 
     def never_won(mean: float) -> bool:
         return _first(_log_capital(gains, sizes, stakes, mean), alpha) is None
@@ -284,7 +296,10 @@ def _lower_limit(gains: Floats, sizes: Floats, stakes: Floats, alpha: float) -> 
 
 
 def _first(log_capital: Floats, level: float, earliest: int = 0) -> int | None:
-    """Count the units after which capital first reaches 1 / level, at the unit of index `earliest` or later."""
+    """Count the units after which capital first reaches 1 / level.
+
+    Units before the one of index `earliest` are not considered.
+    """
     reached = log_capital >= -math.log(level)
     reached[:earliest] = False
     return int(np.argmax(reached)) + 1 if reached.any() else None
@@ -320,7 +335,9 @@ def coin_evidence(heads: int, tails: int) -> float:
 
 
 def share_evidence(hits: int, misses: int, share: float) -> float:
-    """Return the evidence that hits are rarer than `share`, as a factor; see `coin_evidence`.
+    """Return the evidence that hits are rarer than `share`, as a factor.
+
+    The factor has the guarantee of `coin_evidence`.
 
     Examples
     --------
@@ -331,7 +348,10 @@ def share_evidence(hits: int, misses: int, share: float) -> float:
 
 
 def _mixed_evidence(heads: int, tails: int, chance: float) -> float:
-    """Return the likelihood ratio of chances of heads above `chance`, mixed evenly, against `chance` itself."""
+    """Return the likelihood ratio of higher chances of heads against `chance`.
+
+    All chances above it are mixed evenly.
+    """
     a, b = heads + 1.0, tails + 1.0
     above = float(special.betainc(b, a, 1.0 - chance))  # of the Beta(a, b) distribution, what lies above the chance
     if above == 0.0:

@@ -82,10 +82,10 @@ def weighted_bootstrap(
 
 
 def drop_score(totals: Floats, sizes: Floats, drop: float = 0.0, *, gain: float | None = None) -> Floats:
-    """Return z of the evidence that samples' mean is below `drop` points; p is Phi(-z).
+    """Return z of the evidence that samples' mean is below `drop` points.
 
-    Totals have shape (..., G), and `sizes`, the samples in each unit, shape (G,). The `gain` (points) that is added is
-    by default `assumed_gain`.
+    The p-value is Phi(-z). Totals have shape (..., G), and `sizes`, the samples in each unit, shape (G,). The `gain`
+    (points) that is added is by default `assumed_gain`.
 
     >>> d = np.repeat([-100.0, 0.0, 100.0], [12, 80, 4])
     >>> round(normal_cdf(-drop_score(d, np.ones(96))), 3), round(normal_cdf(-drop_score(-d, np.ones(96))), 3)
@@ -116,7 +116,9 @@ def gain_of(typical: Floats, tail: Floats, largest: Floats) -> Floats:
 
 
 def change_scales(totals: Floats) -> tuple[Floats, Floats, Floats]:
-    """Return the typical change, that on which the skewness rests, and the largest, from totals of shape (..., G).
+    """Measure changes, from totals of shape (..., G).
+
+    Return the typical change, the gains behind the skewness, and the largest change.
 
     >>> tuple(map(float, change_scales(np.array([-1.0, -1.0, 0.0, 4.0]))))
     (3.0, 3.4444444444444446, 4.0)
@@ -129,9 +131,9 @@ def change_scales(totals: Floats) -> tuple[Floats, Floats, Floats]:
 
 
 def scales_of_sums(absolute: Floats, squares: Floats, cubes: Floats) -> tuple[Floats, Floats]:
-    """Return sum(d^2) / sum(|d|), the typical change, and sum(d^3) / sum(d^2), the gains behind the skewness.
+    """Return the typical change, and the gains behind the skewness.
 
-    The second is 0 if it would be negative.
+    They are sum(d^2) / sum(|d|) and sum(d^3) / sum(d^2). The second is 0 if it would be negative.
     """
     typical: Floats = squares / np.where(absolute > 0.0, absolute, 1.0)
     tail: Floats = np.maximum(cubes, 0.0) / np.where(squares > 0.0, squares, 1.0)
@@ -139,7 +141,7 @@ def scales_of_sums(absolute: Floats, squares: Floats, cubes: Floats) -> tuple[Fl
 
 
 def weighted_score(terms: Floats) -> Floats:
-    """Return z such that the weighted sum of the terms is at least 0 with probability Phi(-z).
+    """Return z where the weighted sum is at least 0 with probability Phi(-z).
 
     The `terms`, of shape (..., m), have exponential weights. The approximation is Barndorff-Nielsen's form of the
     saddlepoint's, within 3% of the probability for five terms or more.
@@ -308,9 +310,10 @@ def sees_double(before: Floats, most: float, *, alpha: float, ceiling: Floats | 
 
 
 def drop_evidence(values: Floats, most: float) -> Floats:
-    """Return z of the evidence that the mean of values is below 0, if none can be above `most`.
+    """Return z of the evidence that the mean of values is below 0.
 
-    Values have shape (..., n). If all are -d, then p = (most / (most + d)) ** n, up to the saddlepoint's error.
+    No value can be above `most`. Values have shape (..., n). If all are -d, then p = (most / (most + d)) ** n, up to
+    the saddlepoint's error.
 
     >>> z = drop_evidence(np.full(30, -4.0), 20.0)
     >>> round(normal_cdf(-float(z)), 4), round((20.0 / 24.0) ** 30, 4)
@@ -320,7 +323,10 @@ def drop_evidence(values: Floats, most: float) -> Floats:
 
 
 def _crossing(excess: Callable[[float], float], start: float, end: float) -> float:
-    """Find the rate at which the excess, which rises towards the end, is 0, or the nearer end if it never is."""
+    """Find the rate at which the excess, which rises towards the end, is 0.
+
+    If it is 0 nowhere, return the end that is nearer to 0.
+    """
     if excess(start) >= 0.0 or excess(end) <= 0.0:
         return start if excess(start) >= 0.0 else end
     return zero_between(excess, start, end, width=1e-12, share=1e-10)

@@ -116,7 +116,7 @@ def median_drift(times: Floats, lows: Floats, highs: Floats, score: float) -> fl
 
 
 def median_sum(variances: Floats, lows: Floats, highs: Floats, total: float) -> float:
-    """Find the expected sum of differences at which half of all runs end lower than this one.
+    """Find the expected sum at which half of all runs end lower.
 
     See `median_drift`. Looks between which the variance grew by less than a twentieth count as one.
 
@@ -139,14 +139,20 @@ def median_sum(variances: Floats, lows: Floats, highs: Floats, total: float) -> 
 
 
 class Walks:
-    """Scores B(t) = z sqrt(t) of walks that are still alive, on a grid, look after look."""
+    """Scores of walks that are still alive, on a grid, look after look.
+
+    A score is B(t) = z sqrt(t).
+    """
 
     def __init__(self, drift: float = 0.0) -> None:
         self._drift, self._before = drift, 0.0
         self._grid, self._density = np.zeros(1), np.ones(1)
 
     def crossing(self, fraction: float, wanted: float, *, upper: bool) -> float:
-        """Find the score beyond which a share `wanted` of the walks is at the next look."""
+        """Find the score beyond which a share `wanted` of the walks is next.
+
+        The next look is at this fraction.
+        """
         sd, means = self._step(fraction)
 
         def is_past(score: float) -> bool:
@@ -161,7 +167,10 @@ class Walks:
         return float(self._density @ special.ndtr((means - score) / sd))
 
     def pass_between(self, fraction: float, low: float, high: float) -> bool:
-        """Keep the walks that are between two scores at this look, and return whether there are any."""
+        """Keep the walks that are between two scores at this look.
+
+        Return whether any walk is left.
+        """
         (sd, means), root = self._step(fraction), math.sqrt(fraction)
         low = max(low, -9.0 * root + min(self._drift, 0.0))
         high = min(high, 9.0 * root + max(self._drift, 0.0) * fraction)
@@ -176,7 +185,10 @@ class Walks:
         return True
 
     def ends_below(self, fraction: float, high: float) -> tuple[Floats, Floats]:
-        """Return a grid of scores below `high` at the next look, with masses, without moving the walks."""
+        """Return a grid of scores below `high` at the next look, with masses.
+
+        The walks themselves do not move.
+        """
         branch = copy(self)
         return (branch._grid, branch._density) if branch.pass_between(fraction, -math.inf, high) else (NONE, NONE)
 

@@ -1,4 +1,4 @@
-"""Tests of samples that come in clusters, such as questions on one passage or turns of one dialogue."""
+"""Tests of samples in clusters, such as questions on one passage."""
 
 import math
 from dataclasses import replace
@@ -19,7 +19,9 @@ FEW_CLUSTERS = 30  # below some 20 to 50 the variance is estimated too small: Ca
 
 
 def cluster_totals(values: npt.ArrayLike, codes: npt.ArrayLike) -> tuple[Floats, Floats]:
-    """Sum the values and count the samples of each cluster, in the order of the codes.
+    """Sum the values and count the samples of each cluster.
+
+    Clusters are in the order of their codes.
 
     Parameters
     ----------
@@ -133,7 +135,7 @@ def clustered_t(differences: npt.ArrayLike, codes: npt.ArrayLike, *, alpha: floa
 
 
 def _bias_reduced(totals: Floats, sizes: Floats) -> tuple[float, float]:
-    """Return the mean's standard error, corrected for large clusters (CR2), and its degrees of freedom.
+    """Return the mean's standard error (CR2) and its degrees of freedom.
 
     The degrees are Satterthwaite's for samples that are in truth independent.
     """

@@ -90,7 +90,7 @@ def _critical(discordant: Ints, n: int, alpha: float, mid_p_limit: float | None)
 
 
 def _asymptotic_limit(lost: int, gained: int, n: int, alpha: float) -> float:
-    """Find the difference, a share, at which the signed root of the likelihood ratio equals z_alpha."""
+    """Find the difference, a share, at which the signed root equals z_alpha."""
     if gained == n:
         return 1.0
     z, estimate = quantile(alpha), (gained - lost) / n
@@ -132,7 +132,7 @@ def _crossing(
 
 
 def likeliest_lost(lost: Number, gained: Number, n: int | Number, d: float) -> Number:
-    """Return the most likely share lost, given that the share gained exceeds it by d."""
+    """Return the most likely share lost if the share gained exceeds it by d."""
     b = (2.0 * n + lost - gained) * d - lost - gained
     share: Number = (abs(b * b + 8.0 * n * lost * d * (1.0 - d)) ** 0.5 - b) / (4.0 * n)
     return share
@@ -148,12 +148,18 @@ def _signed_root(lost: Number, gained: Number, n: int, d: float) -> Number:
 
 
 def _beyond(q: float, n: int, deviations: float) -> int:
-    """Return a count within 0 and n that lies a few more than `deviations` standard deviations from its mean n q."""
+    """Return a count about `deviations` standard deviations from its mean n q.
+
+    A few counts more are added, and the result stays within 0 and n.
+    """
     return min(max(round(n * q + deviations * (math.sqrt(n * q * (1.0 - q)) + 2.0)), 0), n)
 
 
 def _least_losses(m: Floats, lost: int, gained: int, n: int, limit: float, alpha: float, critical: Ints) -> Floats:
-    """Find for each count m of discordant pairs the least losses no later in the order than what was seen."""
+    """Find the least losses no later in the order than what was seen.
+
+    The result has one entry for each count m of discordant pairs.
+    """
     z, seen = quantile(alpha) + 1e-7, lost + gained - int(m[0])  # a little more than the limit's own rounding
 
     def no_later(losses: Floats) -> npt.NDArray[np.bool_]:
@@ -177,7 +183,10 @@ def _least_losses(m: Floats, lost: int, gained: int, n: int, limit: float, alpha
 
 
 class _Outcomes:
-    """The outcomes with at least `least[i]` losses among `first + i` discordant pairs, and their probability."""
+    """Outcomes with at least so many losses, and their probability.
+
+    There are `least[i]` losses or more among `first + i` discordant pairs.
+    """
 
     def __init__(self, first: int, least: Floats, n: int, q_low: float, q_high: float) -> None:
         m = first + np.arange(len(least), dtype=np.float64)

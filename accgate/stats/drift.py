@@ -1,4 +1,7 @@
-"""Slow decline: every run of a history is tested against the anchor, the history's first run."""
+"""Slow decline, by tests of every run of a history against its anchor.
+
+The anchor is the first run.
+"""
 
 import math
 from dataclasses import dataclass
@@ -107,7 +110,7 @@ def drift_test(differences: npt.ArrayLike, p_values: npt.ArrayLike, *, alpha: fl
 def difference_to_anchor(
     anchor_scores: npt.ArrayLike, scores: npt.ArrayLike, codes: npt.ArrayLike | None = None
 ) -> tuple[float, float]:
-    """Return a run's mean paired difference to the anchor and its standard error, in points.
+    """Return a run's mean paired difference to the anchor and its error (points).
 
     Parameters
     ----------

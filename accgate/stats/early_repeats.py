@@ -76,7 +76,7 @@ def repeats_schedule(
 def repeats_sequential(
     repeats: Repeats, *, theta: float, alpha: float, beta: float, discordance: float | None = None, figures: bool = True
 ) -> SequentialResult:
-    """Test sequentially that R answers are worse than the reference's K, with an early stop.
+    """Test sequentially that R answers are worse than the reference's K.
 
     Parameters
     ----------
@@ -175,9 +175,10 @@ def repeats_boundaries(
 
 
 def visible_drop(n: int, discordance: float | None, *, alpha: float, beta: float) -> float:
-    """Return the drop (points) to look for if the user set no theta: the one that a whole run of n samples detects.
+    """Return the drop (points) to look for if the user set no theta.
 
-    The whole discordance counts as noise, since no run has shown yet how much of it more answers would average out.
+    A whole run of n samples detects it. The whole discordance counts as noise, since no run has shown yet how much of
+    it more answers would average out.
 
     >>> round(visible_drop(1000, None, alpha=0.05, beta=0.2), 2)
     2.34
@@ -189,7 +190,10 @@ def visible_drop(n: int, discordance: float | None, *, alpha: float, beta: float
 
 @dataclass(frozen=True)
 class _Walk:
-    """A walk of one way to exchange answers, with its outcome and the index of the unit at which it stopped."""
+    """A walk of one way to exchange answers, and where it stopped.
+
+    `unit` is the index of its last unit.
+    """
 
     repeats: Repeats
     outcome: Outcome
@@ -197,7 +201,10 @@ class _Walk:
 
     @property
     def threshold(self) -> float | None:
-        """The sum of differences (points) below which it fails at its unit, None if no sum does."""
+        """The sum of differences (points) below which the walk fails at its unit.
+
+        It is None if no sum fails.
+        """
         critical = self.outcome.critical
         return None if critical is None else sum_at(self.repeats, self.unit + 1, critical - 0.5)
 
@@ -205,10 +212,11 @@ class _Walk:
 def _walks(
     repeats: Repeats, *, theta: float, alpha: float, beta: float, discordance: float | None
 ) -> tuple[RepeatsSchedule, list[_Walk]]:
-    """Return a run's schedule, and a walk for each way to exchange answers, the one of whole sides last.
+    """Return a run's schedule, and a walk for each way to exchange answers.
 
-    The schedule is that of whole sides, whose null variance holds across builds. It depends on the draws of the other
-    walk, which therefore spends its error by its own variances, and counts on no pass.
+    The last walk exchanges whole sides. The schedule is that of whole sides, whose null variance holds across builds.
+    It depends on the draws of the other walk, which therefore spends its error by its own variances, and counts on no
+    pass.
     """
     *others, sides = reversed(repeats.exchanges)
     schedule = partial(repeats_schedule, theta=theta, alpha=alpha, beta=beta, discordance=discordance)
@@ -222,7 +230,10 @@ def _walks(
 
 
 def _decisive(walks: list[_Walk]) -> _Walk:
-    """Choose the walk that ends the run: the first to pass, else one that does not fail, else the last to fail."""
+    """Choose the walk that ends the run.
+
+    The first walk to pass ends it, else one that does not fail, else the last to fail.
+    """
     passing = [walk for walk in walks if walk.outcome.stop == "futility"]
     if passing:
         return min(passing, key=lambda walk: walk.unit)
@@ -248,7 +259,10 @@ def _walk(repeats: Repeats, plan: RepeatsSchedule, alpha: float, *, binding: boo
 
 
 def _looks(repeats: Repeats, plan: RepeatsSchedule) -> Ints:
-    """Return the most losses with which a run passes after each unit, `NONE` if no run passes there."""
+    """Return the most losses with which a run passes after each unit.
+
+    An entry is `NONE` if no run passes there.
+    """
     most, right = np.cumsum(repeats.most), np.cumsum(repeats.right)
     lost = most - (plan.passes + repeats.share * right / repeats.before.shape[1]) / repeats.rate
     looks: Ints = np.maximum(np.floor(lost + 1e-9), NONE).astype(np.int64)

@@ -75,7 +75,10 @@ class Evidence:
 
 
 def evidence_at(totals: Floats, sizes: Ints, unit: Ints, *, theta: float) -> Evidence:
-    """Return the evidence after each of these units, from totals of shape (..., G) and sizes of shape (G,)."""
+    """Return the evidence after each of these units.
+
+    Totals have shape (..., G), and sizes shape (G,).
+    """
     columns = []
     for last in unit:
         x, n = totals[..., : last + 1], sizes[: last + 1].astype(np.float64)
@@ -89,7 +92,10 @@ def evidence_at(totals: Floats, sizes: Ints, unit: Ints, *, theta: float) -> Evi
 
 @dataclass(frozen=True)
 class Course:
-    """The planned looks of a run of `n_max` samples, and its rates; `loss` and `earliest` as in `Units`."""
+    """The planned looks of a run of `n_max` samples, and its rates.
+
+    `loss` and `earliest` are those of `Units`.
+    """
 
     n_max: int
     theta: float
@@ -100,12 +106,18 @@ class Course:
 
     @property
     def whole_loss(self) -> float:
-        """The most points that one sample can lose, or 100 if scores have no bounds."""
+        """The most points that one sample can lose.
+
+        Scores without bounds count as if they could lose 100.
+        """
         return self.loss if math.isfinite(self.loss) else 100.0
 
     @cached_property
     def n(self) -> Ints:
-        """Number of samples at each look: `RATIO` times those of the look before, up to all of them."""
+        """Number of samples at each look.
+
+        It grows by the factor `RATIO` from look to look, up to all samples.
+        """
         count = 1 + max(0, math.floor(math.log(max(self.n_max, 1) / FIRST) / math.log(RATIO)))
         return np.unique(np.ceil(self.n_max / RATIO ** np.arange(count) - 1e-9).astype(np.int64))
 
@@ -115,9 +127,9 @@ class Course:
         return tuple((self.n / self.n_max).tolist())
 
     def stop(self, evidence: Evidence, *, over: bool) -> tuple[int, Stop]:
-        """Find the look at which one run stops, and why; if it does not stop, the last look and "end".
+        """Find the look at which one run stops, and why.
 
-        `over` says that the last look is that of `n_max`.
+        A run that does not stop gives the last look and "end". `over` says that the last look is that of `n_max`.
         """
         rejects = evidence.drop >= self.bounds(evidence, over=over)
         bounds = self.sound_bounds(evidence)
@@ -130,25 +142,29 @@ class Course:
         return look, "regression" if rejects[look] else "futility"
 
     def bounds(self, evidence: Evidence, *, over: bool) -> Floats:
-        """Return the z from which each look of one run rejects, infinite for looks that may not."""
+        """Return the z from which each look of one run rejects.
+
+        A look that may not reject has an infinite one.
+        """
         first, count = self.first(evidence, over=over), len(evidence.drop)
         if first is None:
             return np.full(count, math.inf)
         return efficacy_bounds(self.fractions, first, self.halvings(evidence, first), self.alpha)[:count]
 
     def first(self, evidence: Evidence, *, over: bool) -> int | None:
-        """Find the first look that may reject: one with enough changes, or the last of the run.
+        """Find the first look that may reject.
 
-        The larger the gains behind the skewness, the more changes are enough.
+        Such a look has enough changes, or is the last of the run. The larger the gains behind the skewness, the more
+        changes are enough.
         """
         enough = evidence.changed >= ENOUGH * (1.0 + evidence.tail)
         enough[-1] |= over
         return int(np.argmax(enough)) if enough.any() else None
 
     def halvings(self, evidence: Evidence, look: int) -> int:
-        """Count how often the run's samples can be halved until only those are left that theta needs.
+        """Count how often a run's samples can be halved.
 
-        What theta needs depends on the variance seen at this look.
+        The samples that theta needs must remain. What theta needs depends on the variance seen at this look.
         """
         variance = float(evidence.squares[look]) / int(evidence.n[look])
         needed = NEEDED * quantile_sum(self.alpha, self.beta) ** 2 * variance / self.theta**2
@@ -157,10 +173,11 @@ class Course:
         return max(0, math.floor(math.log2(self.n_max / max(needed, 1.0))))
 
     def sound_bounds(self, evidence: Evidence) -> Floats:
-        """Return the z against a drop of theta from which each look passes, infinite if too few units were seen.
+        """Return the z against a drop of theta from which each look passes.
 
-        At this z the run is 1.5 / beta times as likely without a drop as with one of theta. By Ville's inequality runs
-        with a drop of theta pass with a probability of at most two thirds of beta.
+        It is infinite if too few units were seen. At this z the run is 1.5 / beta times as likely without a drop as
+        with one of theta. By Ville's inequality runs with a drop of theta pass with a probability of at most two thirds
+        of beta.
         """
         n, few, loss = evidence.n, evidence.changed < FEW, self.whole_loss
         whole = loss * self.theta * n  # the variance of a drop of theta that is made of whole losses
@@ -186,9 +203,9 @@ def spent_by(fractions: Floats, halvings: int, alpha: float) -> Floats:
 
 @lru_cache(maxsize=512)
 def efficacy_bounds(fractions: tuple[float, ...], first: int, halvings: int, alpha: float) -> Floats:
-    """Return the z from which each look rejects, so that they spend what `spent_by` allows.
+    """Return the z from which each look rejects.
 
-    No look before the one of index `first` rejects.
+    Together the looks spend what `spent_by` allows. No look before the one of index `first` rejects.
 
     References
     ----------
@@ -200,7 +217,10 @@ def efficacy_bounds(fractions: tuple[float, ...], first: int, halvings: int, alp
 
 
 def stagewise_p(fractions: tuple[float, ...], bounds: Floats, look: int, z: float) -> float:
-    """Return the probability without a drop that an earlier look rejects, or this one sees a z at least as large."""
+    """Return the p-value by stages of a z at a look.
+
+    It is the probability without a drop that an earlier look rejects, or this one sees a z at least as large.
+    """
     before = np.flatnonzero(np.isfinite(bounds[:look]))
     scores = tuple((fractions[i], float(bounds[i]) * math.sqrt(fractions[i])) for i in before)
     walks, spent = _walks_past(scores)
@@ -209,7 +229,10 @@ def stagewise_p(fractions: tuple[float, ...], bounds: Floats, look: int, z: floa
 
 @lru_cache(maxsize=512)
 def _walks_past(scores: tuple[tuple[float, float], ...]) -> tuple[Walks, float]:
-    """Return the walks below all these scores, each at its fraction of the samples, and the mass of the others."""
+    """Return the walks that no look stopped, and the mass of the others.
+
+    Each look has its fraction of the samples and the score from which it stops.
+    """
     if not scores:
         return Walks(), 0.0
     before, spent = _walks_past(scores[:-1])
@@ -230,9 +253,10 @@ _evidence: OrderedDict[tuple[float, int, bytes, bytes], Evidence] = OrderedDict(
 
 
 def each_look(units: Units, course: Course) -> Iterator[tuple[Evidence, bool]]:
-    """Yield the evidence at each look so far and after the last unit, and whether it was in the cache.
+    """Yield the evidence at each look so far and after the last unit.
 
-    The key of the cache is a digest of all units up to the look. The least recently used evidence is dropped.
+    With it comes whether it was in the cache. The key of the cache is a digest of all units up to the look. The least
+    recently used evidence is dropped.
     """
     digests, start = (blake2b(digest_size=16), blake2b(digest_size=16)), 0
     for last in (*looked_at(units, course).tolist(), len(units.totals) - 1):
@@ -250,7 +274,9 @@ def each_look(units: Units, course: Course) -> Iterator[tuple[Evidence, bool]]:
 
 
 def graded_test(units: Units, *, theta: float, alpha: float, beta: float, figures: bool = True) -> SequentialResult:
-    """Test group-sequentially that the mean difference is below 0, for scores of any shape and clusters.
+    """Test group-sequentially that the mean difference is below 0.
+
+    Scores may have any shape, and samples may come in clusters.
 
     Parameters
     ----------
@@ -311,7 +337,7 @@ def _course(units: Units, theta: float, alpha: float, beta: float) -> Course:
 
 
 def _stand(units: Units, course: Course, evidence: Evidence, look: int, stop: Stop) -> SequentialResult:
-    """Return the result of a run that stops at this look, without what only a report needs."""
+    """Return where a run stands at this look, for callers that need no figures."""
     bounds = course.bounds(evidence, over=look == len(course.n) - 1)
     p_value = stagewise_p(course.fractions, bounds, look, float(evidence.drop[look]))
     return stand_at(units, int(evidence.unit[look]), p_value, stop, is_open=False)
@@ -347,9 +373,10 @@ def _result(units: Units, course: Course, evidence: Evidence, look: int, stop: S
 
 
 def _estimate(units: Units, course: Course, evidence: Evidence, bounds: Floats) -> float:
-    """Estimate the difference (points) of a run that stopped at the last of these looks, median-unbiased.
+    """Estimate the difference (points) of a stopped run, median-unbiased.
 
-    Given by how much units changed, their signs make a walk whose variance is the sum of squares.
+    The run stopped at the last of these looks. Given by how much units changed, their signs make a walk whose variance
+    is the sum of squares.
     """
     if not evidence.squares[-1]:
         return 0.0
@@ -377,10 +404,10 @@ def _limits(totals: Floats, sizes: Floats, level: float, course: Course) -> Inte
 
 
 def _theta(units: Units, course: Course, bound: float, stop: Stop) -> float | None:
-    """Return the drop (points) that a run detects: theta after an early pass, else what its last look can detect.
+    """Return the drop (points) that a run detects.
 
-    A run that failed early has none: it would depend on samples that nobody evaluated. Half of beta is left to early
-    passes.
+    After an early pass that is theta, else what the last look can detect. A run that failed early has none: it would
+    depend on samples that nobody evaluated. Half of beta is left to early passes.
     """
     n, totals, sizes = int(units.sizes.sum()), units.totals, units.sizes.astype(np.float64)
     if stop == "regression" and n < units.n_max:
@@ -437,9 +464,9 @@ def _passing(units: Units, unit: int, z: float, course: Course) -> tuple[float, 
 
 
 def _boundary(units: Units, unit: int, z: float, drop: float) -> tuple[float, float]:
-    """Return the samples up to a unit, and the sum at which the evidence for a drop is z.
+    """Return the samples up to a unit, and the sum whose evidence is z.
 
-    With `drop` it is the evidence against a drop of so many points.
+    The evidence is for a drop. With `drop` it is the evidence against a drop of so many points.
     """
     totals, sizes = units.totals[: unit + 1], units.sizes[: unit + 1].astype(np.float64)
     n = float(sizes.sum())
@@ -451,7 +478,9 @@ def _boundary(units: Units, unit: int, z: float, drop: float) -> tuple[float, fl
 
 
 def graded_next(units: Units, *, theta: float, alpha: float, beta: float) -> Near:
-    """Return how near `graded_test` is to a decision at its next look, if no more units change until then.
+    """Return how near `graded_test` is to a decision at its next look.
+
+    No unit is assumed to change until then.
 
     >>> from accgate.stats.sequential import units_of
     >>> look = graded_next(units_of(np.tile([4.0, -4.0, 0.0], 20), n_max=1500), theta=2.0, alpha=0.05, beta=0.2)

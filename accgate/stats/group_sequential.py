@@ -32,10 +32,11 @@ DISCRETENESS = 1.02  # samples needed, times the normal approximation's: counts 
 
 @dataclass(frozen=True)
 class GroupDesign:
-    """Bounds on z at each look, and the maximum information as a multiple of what the fixed-n test needs.
+    """Bounds on z at each look, and the maximum information.
 
-    A run passes at a look if z - E[z | drop of theta] is at most the bound in `futility`. These bounds are relative to
-    that mean, so that they hold at any information.
+    `inflation` is that information over what the test at a fixed n needs. A run passes at a look if z - E[z | drop of
+    theta] is at most the bound in `futility`. These bounds are relative to that mean, so that they hold at any
+    information.
     """
 
     fractions: Floats
@@ -70,9 +71,10 @@ def group_design(looks: int, alpha: float, beta: float) -> GroupDesign:
 
 @lru_cache(maxsize=64)
 def expected_shares(looks: int, alpha: float, beta: float) -> tuple[float, float]:
-    """Return the mean shares of all samples that runs take, without a drop and with one of theta.
+    """Return the mean share of samples that a run takes.
 
-    The two are from 20,000 simulated walks of the normal approximation each, with a standard error under 0.003.
+    The first figure is without a drop, the second with one of theta. The two are from 20,000 simulated walks of the
+    normal approximation each, with a standard error under 0.003.
 
     >>> [round(share, 1) for share in expected_shares(5, 0.05, 0.2)]
     [0.5, 0.7]
@@ -182,10 +184,10 @@ def looks_of(units: Units, design: GroupDesign, *, theta: float, alpha: float) -
 
 
 def next_look(units: Units, design: GroupDesign, *, theta: float, alpha: float) -> Looks:
-    """Return the next look of a run as if nothing changed until then, or the present one if the run is at a look.
+    """Return the next look of a run, as if nothing changed until then.
 
-    `n` is the look's number of samples, and `unit` the last finished unit. `most` is for the samples that have
-    finished.
+    If the run is at a look, that one is returned. `n` is the look's number of samples, and `unit` the last finished
+    unit. `most` is for the samples that have finished.
     """
     now, wanted = int(units.samples[-1]), _samples_at(units, design)
     look = [int(np.searchsorted(wanted, min(now, units.n_max)))]

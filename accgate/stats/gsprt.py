@@ -89,11 +89,11 @@ def n_without_change(theta: float, *, beta: float, loss: float = 100.0) -> int:
 
 @dataclass(frozen=True)
 class Schedule:
-    """The bounds of a run after each unit, which depend on when units changed, not on the signs of the changes.
+    """The bounds of a run after each unit.
 
-    All arrays have shape (units,): `bound` is the log likelihood ratio at which the run passes, `allowed` the type I
-    error that may be spent. `last` is the index of the last unit used; `over` says that the run ends there, with all
-    samples, or those planned for the discordance.
+    They depend on when units changed, and not on the signs of the changes. All arrays have shape (units,): `bound` is
+    the log likelihood ratio at which the run passes, `allowed` the type I error that may be spent. `last` is the index
+    of the last unit used; `over` says that the run ends there, with all samples, or those planned for the discordance.
     """
 
     n: Floats
@@ -131,7 +131,7 @@ def schedule(units: Units, *, theta: float, alpha: float, beta: float, discordan
 
 
 def _needed(rate: Floats, drop: float, alpha: float, beta: float) -> Floats:
-    """Return the samples that McNemar's exact test needs at this rate of change: `mcnemar_n` in closed form, nearly."""
+    """Return nearly what `mcnemar_n` gives, in closed form."""
     return quantile_sum(alpha, beta) ** 2 * rate / drop**2 + 1.9 / drop - 1.45 / rate
 
 
@@ -205,9 +205,9 @@ def gsprt_test(
 
 
 def soonest_pass(units: Units, *, theta: float, alpha: float, beta: float, discordance: float | None = None) -> int:
-    """Return after how many samples a run that goes on passes if nothing more changes.
+    """Return after how many samples a run passes if nothing more changes.
 
-    The parameters are those of `gsprt_test`.
+    The run has not stopped yet. The parameters are those of `gsprt_test`.
 
     >>> from accgate.stats.sequential import units_of
     >>> rates = {"theta": 2.0, "alpha": 0.05, "beta": 0.2}
@@ -253,7 +253,10 @@ def gsprt_boundaries(
 
 
 def _walk(units: Units, plan: Schedule, passing: Passing, alpha: float) -> tuple[Outcome, Ints]:
-    """Return the walk of a run's changes, and the last unit before each change at which the run may pass."""
+    """Return the walk of a run's changes, and the last unit before each.
+
+    Only units at which the run may pass count.
+    """
     at = units.events[units.events <= plan.last]
     before = before_each(at, plan.last - plan.over)
     lost: Ints = np.cumsum(units.totals[at] < 0.0, dtype=np.int64)
@@ -262,9 +265,9 @@ def _walk(units: Units, plan: Schedule, passing: Passing, alpha: float) -> tuple
 
 
 def before_each(at: Ints, last: int) -> Ints:
-    """Find the last unit before each event at which a run may pass, `NONE` if there is no such unit.
+    """Find the last unit before each event at which a run may pass.
 
-    The final entry is `last`, for the time after all events.
+    An entry is `NONE` if there is no such unit. The final entry is `last`, for the time after all events.
     """
     before = np.append(at - 1, last)
     before[1:] = np.where(before[1:] < at, NONE, before[1:])
@@ -273,7 +276,10 @@ def before_each(at: Ints, last: int) -> Ints:
 
 @dataclass(frozen=True)
 class Passing:
-    """The region in which a run passes: its likelihood ratio is at or below the bound."""
+    """The region in which a run passes.
+
+    There the likelihood ratio is at or below the bound.
+    """
 
     units: Units
     plan: Schedule
@@ -281,7 +287,10 @@ class Passing:
     beta: float
 
     def holds(self, unit: Ints, event: Ints, lost: Ints) -> npt.NDArray[np.bool_]:
-        """Tell whether a run passes after this unit, if `lost` of its `event` changed samples were losses."""
+        """Tell whether a run passes after this unit.
+
+        `lost` of its `event` changed samples were losses.
+        """
         n = np.maximum(self.plan.n[unit], event)
         ratio = trinomial_llr(lost.astype(float), (event - lost).astype(float), n, theta=self.theta)
         is_long = unit + 1 >= n_without_change(self.theta, beta=self.beta)
@@ -289,23 +298,29 @@ class Passing:
         return passes & (unit >= self.units.earliest)
 
     def largest(self, before: Ints) -> Ints:
-        """Return the largest sum lost that passes at the unit before each event, `NONE` if none passes."""
+        """Return the largest sum lost that passes at the unit before each event.
+
+        An entry is `NONE` if no sum passes.
+        """
         return np.where(before < 0, NONE, self._most_lost(np.maximum(before, 0), np.arange(len(before))))
 
     def _most_lost(self, unit: Ints, event: Ints) -> Ints:
         return least_of_each(lambda lost: ~self.holds(unit, event, lost), event + 1) - 1  # the ratio rises with it
 
     def sums(self, unit: Ints) -> Floats:
-        """Return the least sum of differences (points) that passes at each unit, NaN if none does.
+        """Return the least sum of differences (points) that passes at each unit.
 
-        The number of changed samples is the one that the run had by then.
+        An entry is NaN if no sum passes. The number of changed samples is the one that the run had by then.
         """
         changed = np.cumsum(self.units.totals != 0.0)[unit]
         most = self._most_lost(unit, changed)
         return np.where(most == NONE, math.nan, 100.0 * (changed - 2.0 * most))
 
     def share(self, unit: int) -> float:
-        """Return the share of the evidence for a pass that the run has after this unit."""
+        """Return how much of the evidence for a pass a run has.
+
+        The result is from 0 to 1.
+        """
         totals = self.units.totals[: unit + 1]
         changed = int(np.count_nonzero(totals))
         if not changed:  # a drop of theta would have changed some
@@ -318,7 +333,10 @@ class Passing:
         return share if ratio < 0.0 else min(share, 0.4)  # the samples so far are likelier with a drop than without
 
     def first(self, outcome: Outcome, start: int, end: int) -> int:
-        """Find the first unit from `start` on after which a run passes, which it does by `end`."""
+        """Find the first unit from `start` on after which a run passes.
+
+        It must pass by `end`.
+        """
         unit = np.arange(start, end + 1)
         holds = self.holds(unit, np.full(len(unit), outcome.event), np.full(len(unit), outcome.position))
         return int(unit[np.argmax(holds)])

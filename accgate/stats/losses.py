@@ -1,4 +1,4 @@
-"""Whole losses: the drop made of them that a test detects, and what a few samples may not show of them.
+"""The drop of whole losses that a test detects, and unseen losses.
 
 Of all drops of one size, those made of whole losses are the hardest to see: they are the fewest losses, and add most to
 the spread. So theta of a test of graded scores is a drop of whole losses: as many as that test needs to reject, beside
@@ -75,7 +75,9 @@ Margins = Callable[[Spread, Floats], Floats]
 
 
 def spread_of_units(totals: Floats, sizes: Floats, *, loss: float, block: int = 1, allowed: float = 0.0) -> Spread:
-    """Return the spread of units' totals, to which the allowed drop was added, with the samples in each.
+    """Return the spread of units' totals, with the samples in each.
+
+    The allowed drop was added to the totals.
 
     >>> spread_of_units(np.array([-1.0, 0.0, 1.0, 0.0]), np.ones(4), loss=100.0).squares
     2.0
@@ -96,9 +98,9 @@ def normal_spread(n: int, sd: float, *, loss: float, allowed: float = 0.0) -> Sp
 
 
 def visible_drop(spread: Spread, margins: Margins, *, beta: float) -> float | None:
-    """Find the drop (points) of whole losses that a test detects with probability 1 - beta.
+    """Find the drop (points) of whole losses that a test detects.
 
-    None if not even the loss of every sample is detected.
+    The test detects it with probability 1 - beta. None if not even the loss of every sample is detected.
 
     Parameters
     ----------
@@ -143,7 +145,10 @@ def visible_drop(spread: Spread, margins: Margins, *, beta: float) -> float | No
 
 
 def _most(spread: Spread, margins: Margins, blocks: int) -> int:
-    """Find a number of losses at which the test rejects for certain, or that is all there can be."""
+    """Find a number of losses at which the test rejects for certain.
+
+    If there is none, the answer is all losses that there can be.
+    """
     count, error = min(FIRST, blocks), float(spread.error(np.zeros(1))[0])
     while count < blocks and float(margins(spread, np.array([float(count)]))[0]) < CLEAR * error:
         count = min(2 * count, blocks)
@@ -161,10 +166,11 @@ def t_margins(alpha: float) -> Margins:
 
 
 def weighted_margins(level: float) -> Margins:
-    """Return the margins of the weighted bootstrap, which rejects if its score is at least `level`.
+    """Return the margins of the weighted bootstrap.
 
-    The other differences are small beside the sum, and contribute to it as a normal variable would. The score and the
-    sum are explicit functions of the saddlepoint, so the search is over the saddlepoint.
+    It rejects if its score is at least `level`. The other differences are small beside the sum, and contribute to it as
+    a normal variable would. The score and the sum are explicit functions of the saddlepoint, so the search is over the
+    saddlepoint.
     """
 
     def margins(spread: Spread, losses: Floats) -> Floats:
@@ -209,7 +215,7 @@ def flip_margins(alpha: float) -> Margins:
 
 
 def _flipped(losses: Floats, step: float, sd: float, alpha: float, own: float) -> Floats:
-    """Find the largest sum of the others that is rejected, by the number of losses.
+    """Find the largest rejected sum of the others for each number of losses.
 
     `own` is the probability of the observed pattern of signs.
     """
@@ -263,7 +269,9 @@ def with_unseen(
 
 
 def drop_without_change(n: int, chance: float, loss: float = 100.0) -> float:
-    """Return the drop (points), made of losses of `loss` points, of which n samples show none with this `chance`.
+    """Return the drop (points) of which n samples show nothing with this `chance`.
+
+    The drop is made of losses of `loss` points.
 
     >>> round(drop_without_change(80, 0.2), 2)
     1.99
@@ -272,7 +280,9 @@ def drop_without_change(n: int, chance: float, loss: float = 100.0) -> float:
 
 
 def lower_limit(totals: Floats, sizes: Floats, level: float, *, loss: float) -> float:
-    """Return Gaffke's lower limit of the mean (points) at this z, with one more sample that lost `loss`.
+    """Return Gaffke's lower limit of the mean (points) at this z.
+
+    It adds one more sample, or unit, that lost `loss`.
 
     >>> round(lower_limit(np.zeros(50), np.ones(50), 1.6449, loss=100.0), 1)  # 100 (1 - 0.05 ** (1 / 50))
     -5.8

@@ -1,4 +1,7 @@
-"""Exact tests that paired 0/100 scores dropped by more than a margin, at fixed n or at looks."""
+"""Exact tests that paired 0/100 scores dropped by more than a margin.
+
+One test is for a fixed n, the other for a run that is looked at a few times.
+"""
 
 import math
 from bisect import bisect_left
@@ -71,7 +74,10 @@ def margin_test(lost: int, gained: int, n: int, *, margin: float, alpha: float, 
 
 
 class _MarginTest:
-    """The test at one n, over the discordances that are plausible where `seen` samples changed."""
+    """The test at one n, over the plausible discordances.
+
+    `seen` of the samples changed.
+    """
 
     def __init__(self, n: int, seen: int, margin: float, alpha: float) -> None:
         margin = min(margin, 100.0)  # no 0/100 scores can drop by more
@@ -82,18 +88,27 @@ class _MarginTest:
         self.changed = np.arange(self.first, last + 1.0)
 
     def p_value(self, lost: int) -> float:
-        """Return the largest probability of outcomes no later in the order than one with `lost` losses."""
+        """Return the largest probability of outcomes no later than one in the order.
+
+        That outcome has `lost` losses.
+        """
         if lost <= 0 or self.q_high <= self.drop:  # too few changed for a drop of more than the margin
             return 1.0
         root = float(_signed_root(float(lost), float(self.seen - lost), self.n, -self.drop))
         return self._size(self._region(root, self.changed))
 
     def critical(self) -> int:
-        """Return the least losses that reject, or one more than samples changed if none do."""
+        """Return the least losses that reject.
+
+        If none reject, the answer is one more than samples changed.
+        """
         return bisect_left(range(self.seen + 1), True, key=lambda lost: self.p_value(lost) <= self.alpha)
 
     def theta(self, beta: float) -> float | None:
-        """Find the excess over the margin that is detected with probability 1 - beta, None if none is."""
+        """Find the excess over the margin that is detected.
+
+        The test detects it with probability 1 - beta, or the answer is None.
+        """
 
         def is_too_large(root: float) -> bool:
             return self._size(self._region(root, self.changed)) > self.alpha
@@ -106,7 +121,10 @@ class _MarginTest:
         return halve(lambda theta: self._power(least, theta) >= 1.0 - beta, 0.0, largest, rounds=30)[1]
 
     def _region(self, limit: float, changed: Floats) -> Floats:
-        """Find for each count of changes the least losses whose signed root is at most the limit."""
+        """Find the least losses whose signed root is at most the limit.
+
+        The result has one entry for each count of changes.
+        """
 
         def is_in(lost: Ints) -> Bools:
             return np.asarray(_signed_root(lost.astype(float), changed - lost, self.n, -self.drop) <= limit + 1e-9)
@@ -192,16 +210,20 @@ def margin_looks(
 
 
 def _passing_levels(alpha: float, beta: float, *, certify: bool) -> tuple[float, ...]:
-    """Return the error of passing at each look: a share of beta, with `certify` at most the look's share of alpha."""
+    """Return the error of passing at each look.
+
+    It is a share of beta, and with `certify` at most the look's share of alpha.
+    """
     pairs = zip(ALPHA_SHARES, BETA_SHARES, strict=True)
     return tuple(min(alpha * of_alpha, beta * of_beta) if certify else beta * of_beta for of_alpha, of_beta in pairs)
 
 
 def _estimate(units: Units, n: int, margin: float, theta: float, alpha: float, levels: tuple[float, ...]) -> float:
-    """Estimate the difference (points) of a run that stopped at the look after `n` samples, median-unbiased.
+    """Estimate the difference (points) of a stopped run, median-unbiased.
 
-    Given how many samples changed by each look, the losses are a walk, whose masses are computed exactly at the
-    observed share of losses; at one half they might underflow. `levels` are the errors of passing at the looks.
+    The run stopped at the look after `n` samples. Given how many samples changed by each look, the losses are a walk,
+    whose masses are computed exactly at the observed share of losses; at one half they might underflow. `levels` are
+    the errors of passing at the looks.
     """
     ends = [math.ceil(share * units.n_max) for share in LOOKS]
     at, total = ends.index(n), int(np.count_nonzero(units.totals[:n]))
@@ -238,7 +260,10 @@ def margin_p(lost: int, gained: int, n: int, margin: float, alpha: float) -> flo
 
 
 def excludes_drop(lost: int, gained: int, n: int, drop: float, level: float) -> bool:
-    """Tell whether the exact lower limit at this level excludes a drop of so many points."""
+    """Tell whether the exact lower limit excludes a drop of so many points.
+
+    The limit has the error `level`.
+    """
     if level <= 0.0:
         return False
     return exact_difference_interval(lost, gained, n, alpha=level).excludes_drop(drop)

@@ -38,7 +38,7 @@ def mcnemar_critical(discordant: npt.ArrayLike, alpha: float) -> Ints:
 
 
 def least_losses(discordant: npt.ArrayLike, n: int, limit: float) -> Ints:
-    """Return the least losses that the unconditional test of `n` pairs rejects, for each m.
+    """Return the least losses that the unconditional test rejects, for each m.
 
     That is the least c whose mid-p, P(Bin(m, 1/2) > c) + P(= c) / 2, is at most the limit, or m + 1 if there is none.
     If more than half of the pairs changed, the p-value takes the place of the mid-p.
@@ -111,7 +111,10 @@ def log_binomial(m: npt.NDArray[Any], n: int, q: float) -> Floats:
 
 
 def changed_pairs(n: int, q: float) -> tuple[Ints, Floats]:
-    """Return the likely values of Binomial(n, q), the number of changed pairs, with log probabilities."""
+    """Return the likely numbers of changed pairs, with log probabilities.
+
+    The number is Binomial(n, q).
+    """
     spread = REACH * (math.sqrt(n * q * (1.0 - q)) + 1.0)
     m = np.arange(max(0, math.floor(n * q - spread)), min(n, math.ceil(n * q + spread)) + 1)
     return m, log_binomial(m, n, q)
@@ -135,10 +138,11 @@ def paired_power(n: int, theta: float, *, discordance: float, least_losses: Leas
 
 
 def paired_theta(n: int, *, discordance: float, alpha: float, beta: float, least_losses: LeastLosses) -> float | None:
-    """Find the smallest drop (points) that a test of n pairs detects with probability 1 - beta.
+    """Find the smallest drop (points) that a test of n pairs detects.
 
-    The power is that of `paired_power`. The answer is None if not even a drop of 100 points is detected. If more than
-    20,000 pairs are expected to change, it is the normal approximation for n less the pairs that discreteness costs.
+    The test detects it with probability 1 - beta. The power is that of `paired_power`. The answer is None if not even a
+    drop of 100 points is detected. If more than 20,000 pairs are expected to change, it is the normal approximation for
+    n less the pairs that discreteness costs.
 
     >>> rates = {"alpha": 0.05, "beta": 0.2, "least_losses": lambda m: mcnemar_critical(m, 0.05)}
     >>> round(paired_theta(1319, discordance=0.0, **rates), 3)
@@ -165,10 +169,10 @@ def paired_theta(n: int, *, discordance: float, alpha: float, beta: float, least
 
 
 def paired_n(theta: float, *, discordance: float, alpha: float, beta: float, least_losses: LeastLosses) -> int:
-    """Find the pairs that a test needs to detect a drop of `theta` points with probability 1 - beta.
+    """Find the pairs that a test needs to detect a drop of `theta` points.
 
-    If more than 20,000 pairs are expected to change, it is the normal approximation plus the pairs that discreteness
-    costs.
+    The test detects it with probability 1 - beta. If more than 20,000 pairs are expected to change, it is the normal
+    approximation plus the pairs that discreteness costs.
 
     >>> paired_n(2.0, discordance=0.1, alpha=0.05, beta=0.2, least_losses=lambda m: mcnemar_critical(m, 0.05))
     1629

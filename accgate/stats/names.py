@@ -1,4 +1,4 @@
-"""Names of the tests and corrections, and the sample sizes at which another test is chosen.
+"""Names of the tests and corrections, and sizes that decide between tests.
 
 This module imports no numpy, so that reading a config is fast.
 """

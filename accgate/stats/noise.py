@@ -1,4 +1,4 @@
-"""How noisy a task is: sigma, the flips between two runs of one model, and variance by its source."""
+"""How noisy a task is, from one or more runs of one model."""
 
 import math
 from dataclasses import dataclass
@@ -24,11 +24,12 @@ class Estimate:
 
 @dataclass(frozen=True)
 class VarianceParts:
-    """The variance of repeated scores by its source, and how more repeats would lower the standard error.
+    """The variance of repeated scores by its source.
 
-    `between` is the variance (points^2) of the questions' expected scores, `within` that of repeated answers to one
-    question. `error_now` is the standard error of the mean (points) with these repeats, `error_2x` and `error_4x` with
-    two and four times as many. `error_limit` is that with endlessly many, which only more questions can lower.
+    The errors show what more repeats would gain. `between` is the variance (points^2) of the questions' expected
+    scores, `within` that of repeated answers to one question. `error_now` is the standard error of the mean (points)
+    with these repeats, `error_2x` and `error_4x` with two and four times as many. `error_limit` is that with endlessly
+    many, which only more questions can lower.
     """
 
     between: float | None
@@ -60,7 +61,9 @@ def clopper_pearson(count: float, n: float, *, confidence: float) -> tuple[float
 
 
 def wilson(count: float, n: float, alpha: float) -> tuple[float, float]:
-    """Return Wilson's limits of a share, from `count` of `n`, each with the error alpha.
+    """Return Wilson's limits of a share, from `count` of `n`.
+
+    Each limit has the error alpha.
 
     References
     ----------
@@ -143,7 +146,9 @@ def _sigma_limits(scores: Floats, confidence: float) -> tuple[float, float]:
 
 
 def estimate_discordance(a: Floats, b: Floats, *, confidence: float = 0.95) -> Estimate:
-    """Estimate the share of samples whose score differs between two runs, with its exact interval.
+    """Estimate the share of samples whose score differs between two runs.
+
+    The estimate has an exact interval.
 
     Parameters
     ----------

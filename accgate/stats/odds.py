@@ -1,4 +1,4 @@
-"""Confidence limits of a difference, from the odds that a changed answer is a loss.
+"""Confidence limits of a difference, from the odds of a loss.
 
 With given odds, the losses of each unit follow Fisher's noncentral hypergeometric distribution: the null distribution,
 tilted. A limit is the difference at those odds under which an outcome as extreme as the one seen has a given
@@ -24,7 +24,10 @@ FURTHEST = 40.0  # tilt past which an odds ratio is as good as infinite
 
 @dataclass(frozen=True)
 class Limits:
-    """Limits of the difference around a `centre` (points), for a walk that ended after `units` units."""
+    """Limits of the difference around a `centre` (points).
+
+    They are those of a walk that ended after `units` units.
+    """
 
     repeats: Repeats
     units: int
@@ -32,7 +35,10 @@ class Limits:
     centre: float
 
     def interval(self, alpha: float, *, rejected: bool) -> Interval:
-        """Return the one-sided and two-sided limits at a fixed n, with the upper one below 0 exactly if `rejected`."""
+        """Return the one-sided and two-sided limits at a fixed n.
+
+        The upper one is below 0 exactly if H0 was `rejected`.
+        """
         if not self.outcome.event:
             return interval_without_change(self.units, alpha)
         high, low = self._limit(alpha, 1.0), self._limit(1.0 - alpha, -1.0)
@@ -91,7 +97,10 @@ class Limits:
         return logs
 
     def _tilted(self, tilt: float) -> tuple[Floats, Floats]:
-        """Return each kind's log E[exp(tilt w)] under H0, and the tilted masses of w, the answers lost."""
+        """Return each kind's log E[exp(tilt w)] under H0, and tilted masses of w.
+
+        w counts the right answers that are lost.
+        """
         exponent = self._log_masses + tilt * np.arange(self._log_masses.shape[1])
         top = exponent.max(axis=1, keepdims=True)
         weight = np.exp(exponent - top)
@@ -99,7 +108,10 @@ class Limits:
         return (top + np.log(total))[:, 0], weight / total
 
     def _differences(self, tilt: float) -> tuple[float, float]:
-        """Sum the expected differences (points) of the events at this tilt, and the squares of these expectations."""
+        """Sum the expected differences (points) of the events at this tilt.
+
+        The second figure is the sum of their squares.
+        """
         kinds, kind = self._telling
         _, masses = self._tilted(tilt)
         lost = masses @ np.arange(masses.shape[1])
@@ -110,9 +122,10 @@ class Limits:
         return float(counts @ expected), float(counts @ expected**2)
 
     def _tilt(self, level: float, *, beyond: bool | None = None) -> float:
-        """Find the log odds of a loss at which outcomes at least this extreme have probability `level`.
+        """Find the log odds of a loss at which this outcome has probability `level`.
 
-        With `beyond` only outcomes that are more extreme count; it defaults to True for levels above 1/2.
+        Outcomes that are at least as extreme count with it. With `beyond` only outcomes that are more extreme count; it
+        defaults to True for levels above 1/2.
         """
         kinds, kind = self._telling
         beyond = level > 0.5 if beyond is None else beyond

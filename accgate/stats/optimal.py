@@ -80,7 +80,10 @@ def optimal_test(alpha: float, beta: float, room: float, *, ends: bool = True) -
 
 
 def _costs(walk: RatioWalk, alpha: float, beta: float) -> tuple[float, float]:
-    """Find the costs of wrong passes and failures that meet both error rates, by Broyden's method."""
+    """Find the costs of wrong verdicts that meet both error rates.
+
+    The search is by Broyden's method.
+    """
     ratio = 1.45 / walk.room
     first = np.array([6.5, 3.2]) * ratio**2 if walk.ends else np.array([5.6, 1.9]) / ratio  # near most solutions
     costs = np.log(first / np.array([beta, alpha]) / quantile_sum(alpha, beta) ** 2)
@@ -104,11 +107,11 @@ def _costs(walk: RatioWalk, alpha: float, beta: float) -> tuple[float, float]:
 def bounds_at(
     passed: Floats, whole: Floats, short: Floats, share: Floats, *, alpha: float, beta: float
 ) -> tuple[Floats, Floats]:
-    """Return the bound of passing, a log likelihood ratio, and the share of alpha spent, by each place in a run.
+    """Return the bound of passing and the share of alpha spent.
 
-    All arguments are arrays of one shape. `passed` is the share of the run so far. The result mixes two tests: one in
-    which runs pass at their end, with the room `whole`, and one in which they end undecided, with the room `short` and
-    the weight `share`. Rooms between those in `ROOMS` are interpolated.
+    The bound is a log likelihood ratio. All arguments are arrays of one shape. `passed` is the share of the run so far.
+    The result mixes two tests: one in which runs pass at their end, with the room `whole`, and one in which they end
+    undecided, with the room `short` and the weight `share`. Rooms between those in `ROOMS` are interpolated.
     """
     times = np.arange(LOOKS + 1) / LOOKS
     bound, spent = np.zeros_like(passed), np.zeros_like(passed)
@@ -125,7 +128,9 @@ def bounds_at(
 
 
 def mean_samples(room: float, *, alpha: float, beta: float, ends: bool) -> tuple[float, float]:
-    """Return the mean samples without a drop and after one, as multiples of what a fixed n needs.
+    """Return the mean samples without a drop and after one.
+
+    They are multiples of what the test at a fixed n needs.
 
     >>> [round(mean, 2) for mean in mean_samples(0.7, alpha=0.05, beta=0.2, ends=False)]
     [0.31, 0.4]
@@ -138,7 +143,10 @@ def mean_samples(room: float, *, alpha: float, beta: float, ends: bool) -> tuple
 
 @dataclass(frozen=True)
 class RatioWalk:
-    """The walk of the log likelihood ratio on a grid, with the probabilities of each step without a drop."""
+    """The walk of the log likelihood ratio on a grid.
+
+    `step` has the probabilities of each step without a drop.
+    """
 
     ratios: Floats
     step: Floats
@@ -146,7 +154,10 @@ class RatioWalk:
     ends: bool
 
     def bounds(self, missed: float, failed: float) -> tuple[Floats, Floats]:
-        """Return the ratios up to which a run passes, and from which it fails, at these costs of wrong verdicts."""
+        """Return the ratios up to which a run passes, and from which it fails.
+
+        They minimise the expected cost, with these costs of a wrong pass and a wrong failure.
+        """
         passing, failing = missed * np.exp(self.ratios), np.full(len(self.ratios), failed)
         look = self.room / LOOKS * (HEALTHY + np.exp(self.ratios))
         meet = math.log(failed / missed)
@@ -160,9 +171,10 @@ class RatioWalk:
         return lows, highs
 
     def errors(self, lows: Floats, highs: Floats) -> tuple[Floats, float, Floats]:
-        """Return the type I error by each look, the type II error, and the shares of runs that reach each look.
+        """Return both errors, and the shares of runs that reach each look.
 
-        The first row of shares is for runs without a drop, the second for runs with one.
+        The type I error is given by each look. The first row of shares is for runs without a drop, the second for runs
+        with one.
         """
         spacing, odds = self.ratios[1] - self.ratios[0], np.exp(self.ratios)
         mass, missed, spent, left = (self.ratios == 0.0).astype(float), 0.0, np.zeros(LOOKS), np.ones((2, LOOKS))
@@ -178,7 +190,10 @@ class RatioWalk:
 
 
 def _start(ratios: Floats, saved: Floats) -> float:
-    """Find the least ratio at which going on is cheaper than stopping, `-FAR` if it always is."""
+    """Find the least ratio at which going on is cheaper than stopping.
+
+    It is `-FAR` if going on is always cheaper.
+    """
     i = int(np.argmax(saved < 0.0))
     if not i:
         return -FAR

@@ -126,7 +126,10 @@ def paired_t(differences: Floats, *, alpha: float, beta: float) -> TestResult:
 
 
 def _constant(value: float, n: int, alpha: float, beta: float) -> TestResult:
-    """Return the result of samples that all changed by the same `value`: the p of a sign test, and no interval."""
+    """Return the result of samples that all changed by the same `value`.
+
+    The p-value is that of a sign test, and there is no interval.
+    """
     p_value = 0.5**n if value < 0.0 else 1.0
     reason = f"every sample changed by exactly {value:g} points" if value else "no sample changed its score"
     threshold, theta = 0.0 if 0.5**n <= alpha else None, paired_binary_effect(0.0, n, alpha=alpha, beta=beta)

@@ -1,4 +1,7 @@
-"""One exact test over several paired checks, for small drops that no check detects alone."""
+"""One exact test over several paired checks.
+
+It detects small drops that no check detects alone.
+"""
 
 from __future__ import annotations
 
@@ -98,7 +101,10 @@ def pooled_rejects(series: Sequence[Series], *, alpha: float) -> bool:
 
 
 def _tests(series: Sequence[Series]) -> list[_Test]:
-    """Return a test for each way to exchange answers (`Repeats.exchanges`), the same way in all checks."""
+    """Return a test for each way to exchange answers (`Repeats.exchanges`).
+
+    All checks exchange theirs in the same way.
+    """
     exchanges = [each.answers.exchanges for each in series]
     ways = [[ways[0] for ways in exchanges]]
     if any(len(ways) > 1 for ways in exchanges):
@@ -114,10 +120,10 @@ def _all_lost(series: Series) -> Series:
 
 @dataclass(frozen=True)
 class _Draws:
-    """What each sample of the checks that could stop lost, less its mean under H0, in shares of a sample.
+    """What each sample lost, less its mean under H0, in shares of a sample.
 
-    `most` and `least` are what it could have lost, less the same mean. `variance` is the null variance forecast from
-    this sample to the end of all checks.
+    The samples are those of the checks that could stop. `most` and `least` are what it could have lost, less the same
+    mean. `variance` is the null variance forecast from this sample to the end of all checks.
     """
 
     lost: Floats
@@ -127,7 +133,10 @@ class _Draws:
 
 
 class _Test:
-    """The test of one sequence of draws, with all checks at a fixed n as its last step."""
+    """The test of one sequence of draws.
+
+    All checks at a fixed n are its last step.
+    """
 
     def __init__(self, series: Sequence[Series]) -> None:
         whole = [each.answers for each in series if not each.stops]
@@ -140,7 +149,10 @@ class _Test:
         return bool(self._reject(np.array([alpha]))[0])
 
     def p_value(self, alpha: float) -> float:
-        """Find the least level that rejects, rounded so that it is at most alpha exactly if alpha rejects."""
+        """Find the least level that rejects.
+
+        It is at most alpha exactly if alpha rejects.
+        """
         if not len(self.draws.lost):
             return self.end
         rejects = self.rejects(alpha)
@@ -159,7 +171,7 @@ class _Test:
 
 
 def _exact_p(checks: Sequence[Repeats]) -> float:
-    """Return the probability under H0 that all differences of these checks sum to as little as they do."""
+    """Return the p-value of the sum of all differences of these checks."""
     if not checks:
         return 1.0
     fitted = common_step(np.array([each.rate for each in checks]))
@@ -210,7 +222,10 @@ def _draws(checks: Sequence[Repeats], fixed: float) -> _Draws:
 
 
 def _lost_of(answers: Repeats) -> Floats:
-    """Return the loss of each unit that differs, with its largest and least possible loss, less the null mean."""
+    """Return the loss of each unit that differs, and its possible extremes.
+
+    The null mean is subtracted from all three.
+    """
     kinds, kind = answers.kinds
     kind = kind[answers.events]
     means = np.array([each.masses @ np.arange(len(each.masses)) for each in kinds])[kind]

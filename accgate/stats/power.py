@@ -18,7 +18,7 @@ N_LIMIT = 10**9  # no dataset is larger; a plan past it is answered with "not re
 
 
 def share_of_alpha(alpha: float, correction: Correction, checks: int, *, total_share: float = 1.0) -> float:
-    """Return the alpha that one check of a run has even if no other check is rejected.
+    """Return the alpha of one check even if no other is rejected.
 
     Samples are planned for this alpha, and checks that stop early are decided at it. `total_share` is the share of
     alpha that all checks have together; the overall checks have the rest.
@@ -41,7 +41,9 @@ def quantile(probability: float) -> float:
 
 
 def normal_cdf(z: float) -> float:
-    """Return the probability of a standard normal value up to z, precise also far below 0.
+    """Return the probability of a standard normal value up to z.
+
+    The result is precise far below 0, too.
 
     >>> round(normal_cdf(-1.6449), 4), f"{normal_cdf(-20.0):.4g}"
     (0.05, '2.754e-89')
@@ -135,7 +137,7 @@ def two_sample_n(
 
 
 def one_sample_n(theta: float, *, sd: float, alpha: float, beta: float) -> int:
-    """Return the samples at which a z test of a mean detects a drop of `theta` points.
+    """Return the samples at which a z test of a mean detects `theta`.
 
     `sd` is sigma for the test against an absolute target, and that of the differences for a paired t test.
 
@@ -195,9 +197,10 @@ def hoeffding_probability(
 def hoeffding_margin(
     n: int, *, confidence: float, low: float = 0.0, high: float = 1.0, population: int | None = None
 ) -> float:
-    """Return the distance from the truth within which the mean of `n` scores lies, at this confidence.
+    """Return the distance from the truth within which a mean lies.
 
-    It solves the bound of `hoeffding_probability` for the margin, and is 0 for the whole population.
+    The mean is that of `n` scores, at this confidence. It solves the bound of `hoeffding_probability` for the margin,
+    and is 0 for the whole population.
 
     >>> round(hoeffding_margin(18445, confidence=0.95), 6)
     0.01
@@ -211,9 +214,10 @@ def hoeffding_margin(
 def hoeffding_n(
     margin: float, *, confidence: float, low: float = 0.0, high: float = 1.0, population: int | None = None
 ) -> int:
-    """Return how many scores have a mean within `margin` of the truth, at this confidence.
+    """Return how many scores have a mean within `margin` of the truth.
 
-    It solves the bound of `hoeffding_probability` for n, and is never more than the population.
+    The probability of that is at least the confidence. It solves the bound of `hoeffding_probability` for n, and is
+    never more than the population.
 
     >>> [hoeffding_n(t, confidence=0.95) for t in (0.05, 0.01, 0.001)]
     [738, 18445, 1844440]
@@ -240,7 +244,10 @@ def _log_inverse_error(confidence: float) -> float:
 
 
 def _share_left(n: int, population: int | None) -> float:
-    """Return the factor on the variance bound for drawing without replacement: 1 for n = 1, 0 for n = N."""
+    """Return the factor on the variance bound for drawing without replacement.
+
+    The factor falls from 1 at n = 1 to 0 at n = N.
+    """
     if population is None:
         return 1.0
     if n >= population:

@@ -1,9 +1,10 @@
-"""0/100 answers given several times, compared exactly: K runs of the reference against R runs of the candidate.
+"""0/100 answers given several times, compared exactly.
 
-If both sides are of one build, the K + R answers to a sample are exchangeable: given how many of them are right, which
-of them are the candidate's is a draw without replacement. If the builds differ, and the candidate's is as likely to
-lose a sample as to gain it, the K runs agree with each other more than with the candidate, and only the two sides as a
-whole are exchangeable. Either way the distribution of the sum of differences depends on no unknown parameter.
+There are K runs of the reference and R of the candidate. If both sides are of one build, the K + R answers to a sample
+are exchangeable: given how many of them are right, which of them are the candidate's is a draw without replacement. If
+the builds differ, and the candidate's is as likely to lose a sample as to gain it, the K runs agree with each other
+more than with the candidate, and only the two sides as a whole are exchangeable. Either way the distribution of the sum
+of differences depends on no unknown parameter.
 """
 
 import math
@@ -99,24 +100,28 @@ def _exchange_test(repeats: Repeats, alpha: float) -> TestResult:
 
 
 def reasons_of(repeats: Repeats, events: int) -> tuple[str, ...]:
-    """Return reasons that say whether clusters are the units, and whether none of them changed."""
+    """Return reasons about the units of the test.
+
+    They say whether clusters are the units, and whether none of them changed.
+    """
     units = len(repeats.sizes)
     clusters = (f"{units:,} clusters are the units of the test",) if units < repeats.sizes.sum() else ()
     return clusters if events else (*clusters, "no sample changed its score")
 
 
 def sum_at(repeats: Repeats, units: int, lost: float) -> float:
-    """Return the sum of differences (points) of the first `units` if the candidate lost `lost` right answers.
+    """Return the sum of differences (points) of the first `units` at a loss.
 
-    Losses are counted from the most right answers that the candidate could have had.
+    The candidate lost `lost` right answers. Losses are counted from the most right answers that the candidate could
+    have had.
     """
     return repeats.difference(float(repeats.most[:units].sum()), lost, float(repeats.right[:units].sum()))
 
 
 def sum_tails(repeats: Repeats) -> tuple[float, float]:
-    """Return the probabilities under H0 of a sum of differences so low, and of one so high.
+    """Return the probabilities under H0 of a sum so low, and so high.
 
-    Each is the larger of those of the ways to exchange answers.
+    The sum is that of all differences. Each is the larger of those of the ways to exchange answers.
 
     >>> from accgate.stats.answers import repeats_of
     >>> sum_tails(repeats_of(np.full((5, 4), 100.0), np.zeros((5, 1))))
@@ -133,7 +138,10 @@ def _tails(repeats: Repeats) -> tuple[float, float]:
 
 
 def sum_masses(repeats: Repeats) -> tuple[int, Floats]:
-    """Return the least total loss that has a mass under H0, and the masses from it on, for exchanged answers."""
+    """Return null masses of the total loss, and the loss at the first.
+
+    All answers of a unit are exchanged.
+    """
     base, mass = 0, np.ones(1)
     kinds, kind = repeats.kinds
     for each, count in zip(kinds, np.bincount(kind, minlength=len(kinds)).tolist(), strict=True):
@@ -151,12 +159,13 @@ def sum_masses(repeats: Repeats) -> tuple[int, Floats]:
 def detectable_drop(
     repeats: Repeats, *, alpha: float, beta: float, n: int | None = None, cost: float = 1.0
 ) -> float | None:
-    """Find the drop (points) of whole losses that the exact test detects with probability 1 - beta.
+    """Find the drop (points) of whole losses that the exact test detects.
 
-    Variance that a side's runs show among themselves is noise beside the drop. Changes between the builds may be part
-    of the drop, as in McNemar's test; if the runs agree, the answer is the theta of that test. Clusters lose samples in
-    blocks of the design effect. With `n` the run has that many samples, as noisy as these. A test with a `cost` needs
-    that many times the samples of the one at a fixed n. None if not even the loss of every sample is detected.
+    The test detects it with probability 1 - beta. Variance that a side's runs show among themselves is noise beside the
+    drop. Changes between the builds may be part of the drop, as in McNemar's test; if the runs agree, the answer is the
+    theta of that test. Clusters lose samples in blocks of the design effect. With `n` the run has that many samples, as
+    noisy as these. A test with a `cost` needs that many times the samples of the one at a fixed n. None if not even the
+    loss of every sample is detected.
 
     >>> from accgate.stats.answers import repeats_of
     >>> same = np.full((1319, 4), 100.0)
@@ -181,7 +190,10 @@ def detectable_drop(
 
 
 def _block(repeats: Repeats) -> int:
-    """Return how many samples of a cluster a drop loses together: about the design effect of what was seen."""
+    """Return how many samples of a cluster a drop loses together.
+
+    That is about the design effect of what was seen.
+    """
     units, n = len(repeats.sizes), int(repeats.sizes.sum())
     if units == n:
         return 1
@@ -272,7 +284,10 @@ def _moves(before: Floats, now: Floats) -> tuple[Bools, Bools]:
 
 
 def _collapse_tail(count: int, others: int, chance: float, *, any_stop: bool) -> float:
-    """Return the p-value of `count` losses beside `others`, where each of all is a loss with this chance."""
+    """Return the p-value of `count` losses beside `others`.
+
+    Under H0 each of all is a loss with this chance.
+    """
     if not count:
         return 1.0
     if any_stop:

@@ -128,10 +128,10 @@ def common_step(magnitudes: Floats) -> tuple[Ints, float] | None:
 
 
 def lattice_decision(multiples: Ints, lost: Bools, alpha: float) -> tuple[float, float | None]:
-    """Return the exact p and the cut, a sum in steps below which p is at most alpha.
+    """Return the exact p, and the cut below which a sum is rejected.
 
-    `lost` says which terms are negative. The cut lies half a step above the largest sum that is rejected, and is None
-    if no sum is.
+    The cut is a sum in steps. `lost` says which terms are negative. The cut lies half a step above the largest sum that
+    is rejected, and is None if no sum is.
     """
     base, mass = _lost_masses(multiples)
     at_least = np.cumsum(mass[::-1])[::-1]
@@ -145,7 +145,10 @@ def lattice_decision(multiples: Ints, lost: Bools, alpha: float) -> tuple[float,
 
 
 def _lost_masses(multiples: Ints) -> tuple[int, Floats]:
-    """Return `base` and the masses of the sum lost from there on, adding all equal terms at once as a binomial."""
+    """Return `base` and the masses of the sum lost from there on.
+
+    All equal terms are added at once, as a binomial.
+    """
     base, mass = 0, np.ones(1)
     for step, count in zip(*np.unique(multiples, return_counts=True), strict=True):
         base, mass, _ = trim(base, add_multiples(mass, int(step), _binomial(int(count))), NEGLIGIBLE)
@@ -153,7 +156,10 @@ def _lost_masses(multiples: Ints) -> tuple[int, Floats]:
 
 
 def _binomial(count: int) -> Floats:
-    """Return the masses of Bin(count, 1/2), for small counts exact to the last bit: a p of 1/32 must not be more."""
+    """Return the masses of Bin(count, 1/2).
+
+    For small counts they are exact to the last bit, since a p of 1/32 must not be more.
+    """
     k = np.arange(count + 1)
     if count < 1000:
         masses: Floats = np.asarray(special.comb(count, k), dtype=np.float64) * 0.5**count
@@ -179,9 +185,10 @@ def add_multiples(mass: Floats, step: int, other: Floats) -> Floats:
 
 
 def pattern_decision(flipped: Floats, terms: Floats, alpha: float, *, counted: int) -> tuple[float, float | None]:
-    """Return p, and the cut below which p is at most alpha, from the sum of the flipped terms in each pattern.
+    """Return p, and the cut below which a sum is rejected.
 
-    The observed pattern must be `counted` once beside random patterns, and 0 times where all patterns are listed.
+    They are from the sum of the flipped terms in each pattern. The observed pattern must be `counted` once beside
+    random patterns, and 0 times where all patterns are listed.
     """
     total, largest = float(terms.sum()), float(np.abs(terms).sum())
     sums, patterns = total - 2.0 * flipped, len(flipped) + counted
@@ -199,7 +206,10 @@ def rejection_count(alpha: float, patterns: int) -> int:
 
 
 def all_subsets(columns: Floats) -> Floats:
-    """Sum every subset of the rows, the empty one first, in shape (2 ** rows, columns)."""
+    """Sum every subset of the rows, the empty one first.
+
+    The result has shape (2 ** rows, columns).
+    """
     sums = np.zeros((1, columns.shape[1]))
     for row in columns:
         sums = np.concatenate([sums, sums + row])
@@ -207,7 +217,10 @@ def all_subsets(columns: Floats) -> Floats:
 
 
 def random_subsets(columns: Floats, resamples: int, seed: int) -> Floats:
-    """Sum random subsets of the rows, each row in or out by a fair coin, in shape (resamples, columns)."""
+    """Sum random subsets of the rows, each row with probability one half.
+
+    The result has shape (resamples, columns).
+    """
     random, units = np.random.default_rng(seed), len(columns)
     width, rows = -(-units // 8), max(1, CHUNK // units)
     sums = []

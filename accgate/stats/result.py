@@ -23,7 +23,10 @@ class Interval:
     two_sided: tuple[float, float]
 
     def excludes_drop(self, drop: float) -> bool:
-        """Tell whether the two-sided interval excludes a drop of so many points, given as a positive number."""
+        """Tell whether the two-sided interval excludes a drop of so many points.
+
+        The drop is a positive number.
+        """
         return self.two_sided[0] > -drop
 
     def negate(self) -> Interval:
@@ -78,9 +81,9 @@ class TestResult:
 
 
 def strictest(results: Sequence[TestResult]) -> TestResult:
-    """Combine tests of the same difference into one that rejects only if all of them do.
+    """Combine tests of the same difference into the strictest.
 
-    Its theta is the largest of theirs, and its interval contains all of theirs.
+    It rejects if all of them do. Its theta is the largest of theirs, and its interval contains all of theirs.
     """
     first, *_ = results
     thresholds = [each.threshold for each in results if each.threshold is not None]

@@ -1,4 +1,7 @@
-"""What sequential tests share: units in their order, and results that are valid for the stopping rule."""
+"""Units in their order, and results that are valid for the stopping rule.
+
+All sequential tests share them.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +24,10 @@ TYPICAL = 0.05  # discordance of a healthy change: greedy re-runs 2 to 4%, FP8 a
 
 
 class Sampled:
-    """Units in the order in which they are looked at, with their samples and those of the whole run."""
+    """Units in the order in which they are looked at.
+
+    `sizes` are their samples, and `n_max` counts the samples of the whole run.
+    """
 
     sizes: Ints
     n_max: int
@@ -33,7 +39,10 @@ class Sampled:
 
     @property
     def planned(self) -> Ints:
-        """Number of samples of each unit of the whole run, with all unfinished samples as one unit."""
+        """Number of samples of each unit of the whole run.
+
+        All unfinished samples count as one unit.
+        """
         unfinished = self.n_max - int(self.sizes.sum())
         return np.append(self.sizes, unfinished) if unfinished > 0 else self.sizes
 
@@ -148,10 +157,11 @@ class SequentialResult(TestResult):
 
 @dataclass(frozen=True)
 class Boundaries:
-    """Where a run fails and where it passes, at the looks up to the unit at which it stopped.
+    """Where a run fails and where it passes.
 
-    Each place is a number of samples and a sum of differences, in points. A run fails if its sum is at most the one in
-    `fails`, and passes if it is at least the one in `passes`.
+    The looks are those up to the unit at which the run stopped. Each place is a number of samples and a sum of
+    differences, in points. A run fails if its sum is at most the one in `fails`, and passes if it is at least the one
+    in `passes`.
     """
 
     fails: tuple[tuple[float, float], ...]
@@ -175,7 +185,7 @@ class Near:
 
 
 def failing(outcome: Outcome, events: Ints, last: int) -> Iterator[tuple[int, int, int]]:
-    """Yield the event, the unit and the least sum lost at which a walk would fail.
+    """Yield the event, unit and least sum lost where a walk would fail.
 
     `events` are the units of the events. If the walk went to its end, its final place is at the unit `last`.
     """
@@ -202,7 +212,7 @@ def open_result(run: Sampled) -> SequentialResult:
 
 
 def stand_at(units: Units, unit: int, p_value: float, stop: Stop, *, is_open: bool) -> SequentialResult:
-    """Return the result of a run that stopped, or stands, after this unit, without what only reports need."""
+    """Return where a run stands after this unit, without figures for reports."""
     n, total = int(units.sizes[: unit + 1].sum()), float(units.totals[: unit + 1].sum())
     return SequentialResult(total / n, p_value, None, None, None, None, n=n, n_max=units.n_max, stop=stop, open=is_open)
 
@@ -237,7 +247,10 @@ def result_at(
 
 
 def visible_effect(units: Units, unit: int, *, alpha: float, beta: float, cost: float) -> float | None:
-    """Return the drop (points) that a run up to this unit detects with probability 1 - beta, if any."""
+    """Return the drop (points) that a run up to this unit detects.
+
+    The run detects it with probability 1 - beta; None if there is no such drop.
+    """
     n = int(units.samples[unit])
     squares = float(np.sum(units.totals[: unit + 1] ** 2))
     if units.exact:
@@ -250,29 +263,39 @@ def visible_effect(units: Units, unit: int, *, alpha: float, beta: float, cost: 
 
 
 def include(difference: float, interval: Interval) -> Interval:
-    """Widen limits to include the observed difference, which an early stop can put outside of them."""
+    """Widen limits to include the observed difference.
+
+    An early stop can put the difference outside of them.
+    """
     low, high = interval.two_sided
     high = max(high, difference)
     return Interval(high, (min(low, difference), high))
 
 
 def median_difference(outcome: Outcome, n: int, *, tilt: float = 0.0) -> float:
-    """Find the difference (points) at which half of all walks end further in the walk's order than this one.
+    """Find the difference (points) at which half of all walks end further.
 
-    The masses of the outcome are those of fair signs, or of losses with odds exp(2 tilt).
+    The order is that of the walk's stages. The masses of the outcome are those of fair signs, or of losses with odds
+    exp(2 tilt).
     """
     least, most = (_excess_limit(outcome, 0.5, beyond=beyond, start=tilt) for beyond in (False, True))
     return 0.0 - 50.0 * outcome.event / n * (least + most)
 
 
 def interval_without_change(units: int, alpha: float, loss: float = 100.0) -> Interval:
-    """Return the limits of a difference, made of losses or gains of `loss` points, after so many unchanged units."""
+    """Return the limits of a difference after so many unchanged units.
+
+    The difference is made of losses or gains of `loss` points.
+    """
     unseen = drop_without_change(units, alpha, loss)
     return Interval(unseen, (-unseen, unseen))
 
 
 def _interval(outcome: Outcome, n: int, alpha: float) -> Interval:
-    """Bound the difference by the excess of losses among the changes, times the share of samples that changed."""
+    """Bound the difference by the signs of the changes.
+
+    The excess of losses is multiplied by the share of samples that changed.
+    """
     if not outcome.event:
         return interval_without_change(n, alpha)
     least, most = (100.0 * share for share in wilson(outcome.event, n, alpha))
@@ -289,11 +312,12 @@ def _interval(outcome: Outcome, n: int, alpha: float) -> Interval:
 
 
 def _excess_limit(outcome: Outcome, level: float, *, beyond: bool | None = None, start: float = 0.0) -> float:
-    """Find the excess of losses at which outcomes at least this extreme have probability `level`.
+    """Find the excess of losses at which this outcome has probability `level`.
 
-    The excess is the share of changes that are lost, less the share that are gained. A change is a loss with odds
-    exp(2 tilt), and the probability rises with the tilt; `start` is the tilt of the masses in the outcome. With
-    `beyond` only outcomes that are more extreme count; it defaults to True for levels above 1/2.
+    Outcomes that are at least as extreme count with it. The excess is the share of changes that are lost, less the
+    share that are gained. A change is a loss with odds exp(2 tilt), and the probability rises with the tilt; `start` is
+    the tilt of the masses in the outcome. With `beyond` only outcomes that are more extreme count; it defaults to True
+    for levels above 1/2.
     """
     beyond = level > 0.5 if beyond is None else beyond
     events, lost, mass = outcome.extremes(beyond)

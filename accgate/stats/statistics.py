@@ -1,4 +1,7 @@
-"""The paired test of a statistic that need not be a mean, such as a calibration error or an area under a curve."""
+"""The paired test of a statistic that need not be a mean.
+
+Such statistics are calibration errors, or areas under a curve.
+"""
 
 from __future__ import annotations
 
@@ -42,7 +45,10 @@ class Unsigned:
 
 
 class StatisticUndefined(ValueError):
-    """A statistic that raised, or was not finite, on the samples named in the message."""
+    """A statistic without a value on the samples in the message.
+
+    It raised, or was not finite.
+    """
 
 
 def statistic_test(
@@ -160,7 +166,10 @@ def statistic_test(
 
 
 def _lean(pair: _Pair, turn: Callable[[Rows], Rows], draws: _Draws) -> tuple[float, float]:
-    """Return the difference's mean and deviation if each unit's errors have a random sign, the same on both sides."""
+    """Return the difference's mean and deviation under random signs.
+
+    Each unit's errors get a random sign, the same on both sides.
+    """
     rng, values = np.random.default_rng(draws.seed), []
     turned = replace(pair, reference=turn(pair.reference), candidate=turn(pair.candidate))
     for _ in range(TURNS):
@@ -173,7 +182,10 @@ def _lean(pair: _Pair, turn: Callable[[Rows], Rows], draws: _Draws) -> tuple[flo
 
 
 def _with_lean(result: TestResult, lean: float, error: float) -> TestResult:
-    """Add to a result what chance alone makes of the difference, which the test left out."""
+    """Add to a result what chance alone makes of the difference.
+
+    The test left it out.
+    """
     off, interval = min(lean, 0.0), result.interval
     if interval is not None:
         low, high = interval.two_sided
@@ -193,7 +205,10 @@ def _with_lean(result: TestResult, lean: float, error: float) -> TestResult:
 
 @dataclass(frozen=True)
 class _Pair:
-    """Both sides, the difference of their statistics (`whole`, worse below 0), and its rounding error (`noise`)."""
+    """Both sides, and the difference of their statistics.
+
+    `whole` is the difference, worse below 0, and `noise` its rounding error.
+    """
 
     reference: Rows
     candidate: Rows
@@ -273,7 +288,10 @@ def _swap_test(pair: _Pair, draws: _Draws, theta: float | None, fall: float, alp
 
 
 def _without_error(pair: _Pair, theta: float | None, threshold: float | None, reason: str) -> TestResult:
-    """Return the result of a statistic without a standard error that did not get worse, or has one unit only."""
+    """Return the result of a statistic without a standard error.
+
+    The statistic did not get worse, or there is one unit only.
+    """
     return TestResult(pair.whole, 1.0, threshold, theta, None if theta is None else 0.0, None, (reason,))
 
 
@@ -289,7 +307,9 @@ def _largest_effect(pair: _Pair, clusters: npt.ArrayLike | None) -> float:
 
 
 def _least_fall(units: int, alpha: float) -> int:
-    """Count the units that may fall alike, while no other changes, without a rejection by the t test.
+    """Count the units that may fall alike without a rejection.
+
+    No other unit changes, and the test is the t test.
 
     >>> _least_fall(100, 0.05)
     2
@@ -300,9 +320,10 @@ def _least_fall(units: int, alpha: float) -> int:
 
 
 def resamples_of(codes: Ints, resamples: int, seed: int) -> Iterator[tuple[Ints, Ints]]:
-    """Yield resamples of whole units, each as the indices of the samples and of the units drawn.
+    """Yield resamples of whole units.
 
-    `codes` is each sample's unit, as `unit_codes` numbers it.
+    Each is the indices of the samples drawn, and those of the units. `codes` is each sample's unit, as `unit_codes`
+    numbers it.
     """
     rng = np.random.default_rng(seed)
     sizes = np.bincount(codes)
@@ -313,10 +334,11 @@ def resamples_of(codes: Ints, resamples: int, seed: int) -> Iterator[tuple[Ints,
 
 
 def tails(null: Floats, observed: float, alpha: float) -> tuple[float, float, float]:
-    """Return the p-value of a low figure, and the limits beyond which draws lie with probability alpha each.
+    """Return the p-value of a low figure, and limits of the draws.
 
-    The figure is below the lower limit exactly if its p-value is at most alpha. A draw without a value counts as lower
-    than any figure. If alpha is too small for the number of draws, the limits are infinite.
+    Draws lie beyond each limit with probability alpha. The figure is below the lower limit exactly if its p-value is at
+    most alpha. A draw without a value counts as lower than any figure. If alpha is too small for the number of draws,
+    the limits are infinite.
 
     >>> tails(np.arange(99.0), 3.5, 0.05)
     (0.05, 4.0, 94.0)
@@ -379,7 +401,9 @@ def influence_values(statistic: Callable[[Ints], float], n: int, *, clusters: np
 
 
 def value_of(statistic: Callable[[Rows], float], rows: Rows, where: str) -> float:
-    """Evaluate the statistic on these rows, or on samples with these indices, which `where` names in the error.
+    """Evaluate the statistic on these rows, or on samples with these indices.
+
+    `where` names them in the error.
 
     Raises
     ------
@@ -393,7 +417,10 @@ def value_of(statistic: Callable[[Rows], float], rows: Rows, where: str) -> floa
 
 
 def value_or_nan(statistic: Callable[[Rows], float], rows: Rows) -> float:
-    """Evaluate the statistic as `value_of` does, with NaN for no value and without numpy's warnings."""
+    """Evaluate the statistic as `value_of` does, with NaN for no value.
+
+    numpy's warnings are silenced.
+    """
     with np.errstate(all="ignore"), warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)
         try:
@@ -404,7 +431,10 @@ def value_or_nan(statistic: Callable[[Rows], float], rows: Rows) -> float:
 
 
 def unit_codes(n: int, clusters: npt.ArrayLike | None) -> Ints:
-    """Number each sample's unit from 0: the sample itself, or its cluster in the order of the sorted labels."""
+    """Number each sample's unit from 0.
+
+    The unit is the sample itself, or its cluster in the order of the sorted labels.
+    """
     if clusters is None:
         return np.arange(n)
     labels = np.asarray(clusters)

@@ -49,7 +49,10 @@ def robust_error(totals: Floats, sizes: Floats | Ints) -> float | None:
 
 
 def spread_of(totals: Floats, sizes: Floats | Ints) -> float | None:
-    """Return the standard deviation (points) of one sample's difference, None for fewer than two units."""
+    """Return the standard deviation (points) of one sample's difference.
+
+    It is None for fewer than two units.
+    """
     error = robust_error(totals, sizes)
     return None if error is None else error * math.sqrt(float(sizes.sum()))
 
@@ -76,9 +79,9 @@ def unit_result(
 
 
 def alike_result(totals: Floats, sizes: Floats, alpha: float, beta: float) -> TestResult:
-    """Return the result for units that all changed by the same amount per sample, or for a single unit.
+    """Return the result if every sample changed by the same amount.
 
-    The p-value is that of `paired_t` with one difference per unit.
+    A single unit has the same result. The p-value is that of `paired_t` with one difference per unit.
     """
     result = paired_t(np.full(len(totals), totals[0] / sizes[0]), alpha=alpha, beta=beta)
     if len(totals) < 2:

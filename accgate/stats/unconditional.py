@@ -77,13 +77,18 @@ def unconditional_rejects(lost: int, gained: int, n: int, *, alpha: float) -> bo
 
 
 def _order(lost: int, discordant: int, n: int) -> float:
-    """Return the mid-p or p by which outcomes are ordered, raised a little to allow for rounding."""
+    """Return the figure by which outcomes are ordered.
+
+    It is a mid-p or p, raised a little to allow for rounding.
+    """
     order = float(mid_p(lost, discordant)) if 2 * discordant <= n else mcnemar_p(lost, discordant)
     return order * (1.0 + CLOSE)
 
 
 def unconditional_theta(n: int, *, discordance: float, alpha: float, beta: float) -> float | None:
-    """Find the smallest drop (points) that the test detects with probability 1 - beta (see `paired_theta`).
+    """Find the smallest drop (points) that the test detects.
+
+    The test detects it with probability 1 - beta (see `paired_theta`).
 
     >>> round(unconditional_theta(1319, discordance=0.05, alpha=0.05, beta=0.2), 2)
     1.52
@@ -98,9 +103,9 @@ def _theta(n: int, discordance: float, limit: float, alpha: float, beta: float) 
 
 
 def unconditional_n(theta: float, *, discordance: float, alpha: float, beta: float) -> int:
-    """Find the pairs that the test needs to detect a drop of `theta` points with probability 1 - beta.
+    """Find the pairs that the test needs to detect `theta` points.
 
-    Beyond `MOST_PAIRS` pairs the answer is approximate.
+    The test detects such a drop with probability 1 - beta. Beyond `MOST_PAIRS` pairs the answer is approximate.
 
     >>> unconditional_n(2.0, discordance=0.05, alpha=0.05, beta=0.2)
     745
@@ -131,7 +136,10 @@ def order_limit(n: int, alpha: float) -> float:
 
 @lru_cache(maxsize=4096)
 def _worst_size(limit: float, n: int) -> float:
-    """Find the largest probability under H0, over all discordances, of a mid-p within the limit."""
+    """Find the largest probability under H0 of a mid-p within the limit.
+
+    The search is over all discordances.
+    """
     if limit >= 0.5:
         return 1.0
     if limit < TINY:  # past the reach of floats: at each count of changed pairs, p is at most twice the mid-p
@@ -150,7 +158,10 @@ def _worst_size(limit: float, n: int) -> float:
 
 
 def _size(q: float, n: int, rejects: Floats, log_choose: Floats) -> float:
-    """Return the probability of a rejection where each pair changes with probability q, lost as often as gained."""
+    """Return the probability of a rejection under H0.
+
+    Each pair changes with probability q, and is lost as often as gained.
+    """
     spread = REACH * (math.sqrt(n * q * (1.0 - q)) + 2.0)
     first, last = max(0, math.floor(n * q - spread)), min(n, math.ceil(n * q + spread)) + 1
     m = np.arange(first, last)

@@ -102,7 +102,9 @@ def student_t(now: Moments, target: float, *, alpha: float, beta: float) -> Test
 
 
 def welch_t(now: Moments, before: Moments, *, alpha: float, beta: float) -> TestResult:
-    """Test one-sided by Welch's t that the candidate's mean is lower, with a variance for each side.
+    """Test one-sided by Welch's t that the candidate's mean is lower.
+
+    Each side has its own variance.
 
     Parameters
     ----------
@@ -139,12 +141,12 @@ def welch_t(now: Moments, before: Moments, *, alpha: float, beta: float) -> Test
 
 
 def least_sd(value: float, n: int, *, alpha: float) -> float:
-    """Return the standard deviation (points) that tests assume for n scores of the same `value`.
+    """Return the standard deviation (points) of n scores of the same `value`.
 
-    It makes the t limit of the mean at alpha the exact limit for scores between 0 and 100: if the true mean were more
-    than 1 - alpha ** (1 / n) of the way to the further end of the scale, n scores at `value` or beyond would have a
-    probability under alpha. If all answers are wrong, or all right, this is Clopper and Pearson's limit, about 300 / n
-    points at alpha 0.05. Adding pseudo-observations would give less.
+    The tests assume it, since none can be estimated. It makes the t limit of the mean at alpha the exact limit for
+    scores between 0 and 100: if the true mean were more than 1 - alpha ** (1 / n) of the way to the further end of the
+    scale, n scores at `value` or beyond would have a probability under alpha. If all answers are wrong, or all right,
+    this is Clopper and Pearson's limit, about 300 / n points at alpha 0.05. Adding pseudo-observations would give less.
 
     References
     ----------
@@ -176,7 +178,7 @@ def no_variance(difference: float) -> TestResult:
 def t_result(
     difference: float, error: float, df: float, sigma: float, alpha: float, beta: float, reasons: tuple[str, ...] = ()
 ) -> TestResult:
-    """Build the result of a one-sided t test from a standard error and its degrees of freedom."""
+    """Build the result of a one-sided t test from a standard error."""
     margin = float(special.stdtrit(df, 1.0 - alpha)) * error
     p_value = float(special.stdtr(df, difference / error))
     theta = detectable_effect(error, 1, alpha=alpha, beta=beta)

@@ -48,7 +48,10 @@ class Outcome:
         return {int(event): int(sums[events == event].min()) for event in np.unique(events)}
 
     def extremes(self, beyond: bool) -> tuple[Ints, Ints, Floats]:
-        """Return events, sums and null masses of outcomes at least as extreme as this, or of those `beyond` it."""
+        """Return events, sums and null masses of outcomes at least as extreme.
+
+        With `beyond` only those that are more extreme are returned.
+        """
         alive, mass = self.alive
         ahead = alive > self.position if beyond else alive >= self.position
         here = np.full(int(ahead.sum()), self.event), alive[ahead], mass[ahead]
@@ -132,10 +135,10 @@ def fair_walk(
 
 
 def without_passes(outcome: Outcome, steps: Ints | Sequence[Floats], lost: Ints, cuts: Ints) -> Outcome:
-    """Return the outcome of a walk that was not `binding` with the masses of walks that no cut stopped.
+    """Return an outcome with the masses of walks that no cut stopped.
 
-    The p-value stays. Estimates and limits need these masses, because they rest on where runs do stop. Parameters are
-    those of `fair_walk`.
+    The walk was not `binding`. The p-value stays. Estimates and limits need these masses, because they rest on where
+    runs do stop. Parameters are those of `fair_walk`.
     """
     least = outcome.least
     base, mass, exits = 0, np.ones(1), list[tuple[int, int, Floats]]()
@@ -162,7 +165,10 @@ def walk_at(event: int, position: int, exits: list[tuple[int, int, Floats]], ali
 
 
 def _take_step(mass: Floats, step: int) -> Floats:
-    """Return the masses after a change of this size, lost or gained with equal probability."""
+    """Return the masses after a change of this size.
+
+    The change is a loss or a gain with equal probability.
+    """
     new = np.zeros(len(mass) + step)
     new[: len(mass)] = mass
     new[step:] += mass
@@ -171,7 +177,10 @@ def _take_step(mass: Floats, step: int) -> Floats:
 
 
 def _effective_cut(cut: int, base: int, mass: Floats, room: float) -> int:
-    """Lower the cut to sums that the error left would not reject, so that a run that passes has p above alpha."""
+    """Lower the cut to sums that the error left would not reject.
+
+    So a run that passes has p above alpha.
+    """
     if cut < base:
         return cut
     return min(cut, base + len(mass) - 1 - rejection_count(mass, room))
@@ -186,7 +195,10 @@ def rejection_count(mass: Floats, room: float) -> int:
 
 
 def _least(base: int, mass: Floats, count: int, position: int) -> int:
-    """Find the least sum that rejects; if all sums do, so does a `position` whose mass was trimmed."""
+    """Find the least sum that rejects.
+
+    If all sums reject, so does a `position` whose mass was trimmed.
+    """
     return base + len(mass) - count if count < len(mass) else min(base, position)
 
 
@@ -205,7 +217,10 @@ def trim(base: int, mass: Floats, negligible: float = NEGLIGIBLE) -> tuple[int, 
 
 
 def _exits(exits: list[tuple[int, int, Floats]]) -> tuple[Ints, Ints, Floats]:
-    """Flatten rejections, each an event, a least sum and masses, into arrays of events, sums and masses."""
+    """Flatten rejections into arrays of events, sums and masses.
+
+    Each rejection is an event, a least sum and masses.
+    """
     events = np.concatenate([np.full(len(m), e) for e, _, m in exits]) if exits else np.zeros(0, np.int64)
     lost = np.concatenate([np.arange(s, s + len(m)) for _, s, m in exits]) if exits else np.zeros(0, np.int64)
     masses = np.concatenate([m for _, _, m in exits]) if exits else np.zeros(0)
