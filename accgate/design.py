@@ -7,8 +7,15 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal, TypeVar
 
 from accgate.errors import BadInput, Tier
-from accgate.stats import PAIRED_TESTS, SEQUENTIAL_TESTS, TESTS, TestName
-from accgate.stats.names import DEFAULT_SEQUENTIAL, FEWEST_UNITS, MOST_PAIRS
+from accgate.stats.names import (
+    DEFAULT_SEQUENTIAL,
+    FEWEST_UNITS,
+    MOST_PAIRS,
+    PAIRED_TESTS,
+    SEQUENTIAL_TESTS,
+    TESTS,
+    TestName,
+)
 from accgate.text import drop_word
 
 if TYPE_CHECKING:
