@@ -162,16 +162,13 @@ def repeats_of(before: Floats, now: Floats, codes: npt.ArrayLike | None = None, 
     >>> repeats_of(np.array([[100.0, 0.0]]), np.array([[0.0]])).totals.tolist()
     [-50.0]
     """
-    left, right = np.rint(before / 100.0).astype(np.int64), np.rint(now / 100.0).astype(np.int64)
-    n = len(right) if n_max is None else n_max
-    if codes is None:
-        return Repeats(left, right, np.ones(len(right), np.int64), n)
-    unit = places_of(codes)
+    n = len(now) if n_max is None else n_max
+    unit = np.arange(len(now)) if codes is None else places_of(codes)
     sizes = np.bincount(unit)
-    sums = [np.zeros((len(sizes), side.shape[1]), np.int64) for side in (left, right)]
-    for total, side in zip(sums, (left, right), strict=True):
-        np.add.at(total, unit, side)
-    return Repeats(sums[0], sums[1], sizes, n)
+    counts = [np.zeros((len(sizes), side.shape[1]), np.int64) for side in (before, now)]
+    for count, side in zip(counts, (before, now), strict=True):
+        np.add.at(count, unit, np.rint(side / 100.0).astype(np.int64))
+    return Repeats(counts[0], counts[1], sizes, n)
 
 
 def kind_of(row: Ints, runs: int) -> Kind:

@@ -5,6 +5,7 @@ The module finds bounds that spend a given error by each look, and the probabili
 
 import math
 from copy import copy
+from functools import lru_cache
 
 import numpy as np
 
@@ -14,6 +15,8 @@ from accgate.stats.walk import Floats
 
 NONE = np.zeros(0)
 MOVED = 1.05  # looks whose variance grew by less than this factor count as one
+SPENDING_POWER = 1.5  # the error that may be spent is proportional to this power of the share of samples
+NEAR_SHARE = 0.8  # share of the error that is spent by the samples that a drop of theta needs
 FURTHEST = 5.0  # standard errors between a score and its median-unbiased drift, at most
 STEP = 0.05  # of the grid on which bounds are integrated, in standard errors; finer grids change no fifth digit
 
@@ -196,3 +199,57 @@ class Walks:
         """Return the next step's deviation, and each walk's expected place after it."""
         gap = fraction - self._before
         return math.sqrt(gap), self._grid + self._drift * gap
+
+
+def spent_by(fractions: Floats, halvings: int, alpha: float) -> Floats:
+    """Return the type I error that may be spent by each look.
+
+    Most of it may be spent by the samples that a drop of theta needs: the run's, halved `halvings` times.
+
+    >>> spent_by(np.array([0.25, 0.5, 1.0]), 2, 0.05).round(4)
+    array([0.0413, 0.0435, 0.05  ])
+    """
+    near = np.minimum(fractions * 2.0**halvings, 1.0) ** SPENDING_POWER
+    return alpha * (NEAR_SHARE * near + (1.0 - NEAR_SHARE) * fractions**SPENDING_POWER)
+
+
+@lru_cache(maxsize=512)
+def efficacy_bounds(fractions: tuple[float, ...], first: int, halvings: int, alpha: float) -> Floats:
+    """Return the z from which each look rejects.
+
+    Together the looks spend what `spent_by` allows. No look before the one of index `first` rejects.
+
+    References
+    ----------
+    Lan and DeMets 1983, Biometrika 70.
+    """
+    shares = np.array(fractions)
+    spent = spent_by(shares, halvings, alpha)[first:]
+    return np.append(np.full(first, math.inf), spending_bounds(shares[first:], spent))
+
+
+def stagewise_p(fractions: tuple[float, ...], bounds: Floats, look: int, z: float) -> float:
+    """Return the p-value by stages of a z at a look.
+
+    It is the probability without a drop that an earlier look rejects, or this one sees a z at least as large.
+    """
+    before = np.flatnonzero(np.isfinite(bounds[:look]))
+    scores = tuple((fractions[i], float(bounds[i]) * math.sqrt(fractions[i])) for i in before)
+    walks, spent = _walks_past(scores)
+    return min(spent + walks.mass_above(fractions[look], z * math.sqrt(fractions[look])), 1.0)
+
+
+@lru_cache(maxsize=512)
+def _walks_past(scores: tuple[tuple[float, float], ...]) -> tuple[Walks, float]:
+    """Return the walks that no look stopped, and the mass of the others.
+
+    Each look has its fraction of the samples and the score from which it stops.
+    """
+    if not scores:
+        return Walks(), 0.0
+    before, spent = _walks_past(scores[:-1])
+    fraction, score = scores[-1]
+    walks = copy(before)
+    spent += walks.mass_above(fraction, score)
+    walks.pass_between(fraction, -math.inf, score)
+    return walks, spent

@@ -183,10 +183,10 @@ def anchor_tails(
     '0.00781'
     """
     before, now = np.asarray(anchor_scores, dtype=np.float64), np.asarray(scores, dtype=np.float64)
-    both = np.concatenate([before, now], axis=1)
-    if both.shape[1] == 2 and not np.isin(both, (0.0, 100.0)).all():
+    answers = np.concatenate([before, now], axis=1)
+    if answers.shape[1] == 2 and not np.isin(answers, (0.0, 100.0)).all():
         return normal_tails(*difference_to_anchor(before[:, 0], now[:, 0], codes))
-    counts = _steps(both)
+    counts = _steps(answers)
     repeats = repeats_of(100.0 * counts[:, : before.shape[1]], 100.0 * counts[:, before.shape[1] :], codes)
     return sum_tails(repeats)
 

@@ -23,6 +23,7 @@ from accgate.stats.sequential import TYPICAL, Boundaries, SequentialResult, Unit
 from accgate.stats.totals import spread_of
 from accgate.stats.walk import NONE, Floats, Ints, Outcome, fair_walk
 
+# benchmarks/runs.py prints the error rates and the mean samples with these.
 PRICE = 0.3  # log likelihood by which runs pass later than in the optimal test, which knows the noise
 PRIOR = 100.0  # samples as many as which the expected noise counts, in the error that may be spent
 COST = 1.1  # samples for the power of the fixed-n test, times that test's own
@@ -134,10 +135,10 @@ def repeats_sequential(
         least = detectable_drop(beginning, n=repeats.n_max, cost=COST, **rates)
         seen = None if least is None else max(theta, least)
     thresholds = [walk.threshold for walk in walks if walk.unit == unit]
-    known = [threshold for threshold in thresholds if threshold is not None]
+    sums = [threshold for threshold in thresholds if threshold is not None]
     return replace(
         standing,
-        threshold=min(known) / standing.n if len(known) == len(thresholds) else None,
+        threshold=min(sums) / standing.n if len(sums) == len(thresholds) else None,
         theta=seen,
         sigma=spread_of(beginning.totals, beginning.sizes),
         interval=Interval(upper, (lower, upper)),

@@ -10,16 +10,15 @@ from __future__ import annotations
 import math
 from collections import OrderedDict
 from collections.abc import Iterator
-from copy import copy
 from dataclasses import dataclass, replace
-from functools import cached_property, lru_cache
+from functools import cached_property
 from hashlib import blake2b
 
 import numpy as np
 
 from accgate.stats import special
 from accgate.stats.bootstrap import ENOUGH, assumed_gain, change_scales, drop_score, upper_limit
-from accgate.stats.brownian import Walks, median_sum, spending_bounds
+from accgate.stats.brownian import efficacy_bounds, median_sum, spent_by, stagewise_p
 from accgate.stats.gsprt import n_without_change
 from accgate.stats.losses import lower_limit, visible_drop, weighted_margins
 from accgate.stats.power import paired_binary_effect, quantile, quantile_sum
@@ -37,11 +36,10 @@ from accgate.stats.sequential import (
 from accgate.stats.totals import robust_error, spread_of
 from accgate.stats.walk import Floats, Ints, Stop
 
+# benchmarks/shapes.py prints the error rates and the power with these.
 FIRST = 30  # samples before the first look
 FEW = 30  # changed units under which the variance is at least that of whole losses
 RATIO = 1.08  # of the samples at a look to those at the look before
-POWER = 1.5  # the error that may be spent is proportional to this power of the share of samples
-NEAR_SHARE = 0.8  # share of the error that is spent by the samples that a drop of theta needs
 PASSING = 1.5  # times 1 / beta: the likelihood ratio of no drop to one of theta at which a run passes early
 NEEDED = 1.6  # samples that a drop of theta is said to need, times those of the test at a fixed n
 REMEMBERED = 1024  # looks whose evidence is cached: a growing run is tested again and again, with the same first looks
@@ -180,67 +178,13 @@ class Course:
         of beta.
         """
         n, few, loss = evidence.n, evidence.changed < FEW, self.whole_loss
-        whole = loss * self.theta * n  # the variance of a drop of theta that is made of whole losses
-        error = np.sqrt(np.where(few, np.maximum(evidence.squares, whole), evidence.squares))
+        whole_variance = loss * self.theta * n  # the variance of a drop of theta that is made of whole losses
+        error = np.sqrt(np.where(few, np.maximum(evidence.squares, whole_variance), evidence.squares))
         drift = self.theta * n / error
         least = n_without_change(self.theta, beta=self.beta, loss=loss)
         untested = (math.isfinite(self.loss) | (evidence.changed == 0)) & (evidence.unit + 1 < least)
         untested |= evidence.unit < self.earliest
         return np.where(untested, math.inf, math.log(PASSING / self.beta) / drift + 0.5 * drift)
-
-
-def spent_by(fractions: Floats, halvings: int, alpha: float) -> Floats:
-    """Return the type I error that may be spent by each look.
-
-    Most of it may be spent by the samples that a drop of theta needs: the run's, halved `halvings` times.
-
-    >>> spent_by(np.array([0.25, 0.5, 1.0]), 2, 0.05).round(4)
-    array([0.0413, 0.0435, 0.05  ])
-    """
-    near = np.minimum(fractions * 2.0**halvings, 1.0) ** POWER
-    return alpha * (NEAR_SHARE * near + (1.0 - NEAR_SHARE) * fractions**POWER)
-
-
-@lru_cache(maxsize=512)
-def efficacy_bounds(fractions: tuple[float, ...], first: int, halvings: int, alpha: float) -> Floats:
-    """Return the z from which each look rejects.
-
-    Together the looks spend what `spent_by` allows. No look before the one of index `first` rejects.
-
-    References
-    ----------
-    Lan and DeMets 1983, Biometrika 70.
-    """
-    shares = np.array(fractions)
-    spent = spent_by(shares, halvings, alpha)[first:]
-    return np.append(np.full(first, math.inf), spending_bounds(shares[first:], spent))
-
-
-def stagewise_p(fractions: tuple[float, ...], bounds: Floats, look: int, z: float) -> float:
-    """Return the p-value by stages of a z at a look.
-
-    It is the probability without a drop that an earlier look rejects, or this one sees a z at least as large.
-    """
-    before = np.flatnonzero(np.isfinite(bounds[:look]))
-    scores = tuple((fractions[i], float(bounds[i]) * math.sqrt(fractions[i])) for i in before)
-    walks, spent = _walks_past(scores)
-    return min(spent + walks.mass_above(fractions[look], z * math.sqrt(fractions[look])), 1.0)
-
-
-@lru_cache(maxsize=512)
-def _walks_past(scores: tuple[tuple[float, float], ...]) -> tuple[Walks, float]:
-    """Return the walks that no look stopped, and the mass of the others.
-
-    Each look has its fraction of the samples and the score from which it stops.
-    """
-    if not scores:
-        return Walks(), 0.0
-    before, spent = _walks_past(scores[:-1])
-    fraction, score = scores[-1]
-    walks = copy(before)
-    spent += walks.mass_above(fraction, score)
-    walks.pass_between(fraction, -math.inf, score)
-    return walks, spent
 
 
 def looked_at(units: Units, course: Course) -> Ints:

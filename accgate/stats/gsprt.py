@@ -32,6 +32,7 @@ from accgate.stats.sequential import (
 from accgate.stats.walk import NONE, Floats, Ints, Outcome, fair_walk
 
 DRAWN = 300  # points of a boundary of passing, at most
+# benchmarks/optimal.py prints the error rates and the mean samples with these.
 SHORT = 1.1, 1.33  # room up to which a run that reaches its end is undecided, and from which it has passed
 SKEWED = 0.1  # log likelihood by which a run passes later if every change is a loss; in proportion if fewer are
 CONTRADICTED = 0.2  # the same if far fewer samples change than planned, so that the run alone shows the rate

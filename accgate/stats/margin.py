@@ -13,6 +13,7 @@ import numpy as np
 from accgate.stats.difference import NUISANCE, REACH, SLACK, _beyond, _Outcomes, _signed_root, exact_difference_interval
 from accgate.stats.mcnemar import at_least, changed_pairs, log_binomial
 from accgate.stats.noise import clopper_pearson
+from accgate.stats.paired import exact_result
 from accgate.stats.power import quantile
 from accgate.stats.result import Interval, TestResult
 from accgate.stats.search import halve, least_of_each
@@ -62,15 +63,13 @@ def margin_test(lost: int, gained: int, n: int, *, margin: float, alpha: float, 
     """
     test = _MarginTest(n, lost + gained, margin, alpha)
     p_value, critical = test.p_value(lost), test.critical()
-    difference, rejects = 100.0 * (gained - lost) / n, lost >= critical
-    limits = exact_difference_interval(lost, gained, n, alpha=alpha)
-    low, high = limits.two_sided
-    high = min(high, math.nextafter(-margin, -math.inf)) if rejects else max(high, -margin)
-    sigma = 100.0 * math.sqrt(max((lost + gained) / n - (difference / 100.0) ** 2, 0.0) * n / max(n - 1, 1))
+    rejects = lost >= critical
     p_value = min(p_value, alpha) if rejects else max(p_value, math.nextafter(alpha, 1.0))
-    threshold = None if critical > lost + gained else -100.0 * (2 * critical - 1 - lost - gained) / n
-    interval = Interval(high, (min(low, high), high))
-    return TestResult(difference, p_value, threshold, test.theta(beta), sigma, interval)
+    result = exact_result(lost, gained, n, alpha=alpha, p_value=p_value, critical=critical, theta=test.theta(beta))
+    assert result.interval is not None
+    low, high = result.interval.two_sided
+    high = min(high, math.nextafter(-margin, -math.inf)) if rejects else max(high, -margin)
+    return replace(result, interval=Interval(high, (min(low, high), high)), p_mid=None)
 
 
 class _MarginTest:

@@ -18,6 +18,7 @@ from accgate.stats.resampling import add_multiples, common_step
 from accgate.stats.sequential import TYPICAL
 from accgate.stats.walk import Bools, Floats
 
+# benchmarks/overall.py prints the power with these.
 FORECAST = 0.6  # share of its remaining samples that a check is expected to use; the power hardly depends on it
 PRIOR = 5.0  # whole changes at the rate `TYPICAL` that the forecast starts from
 LEVELS = 64  # tried at a time to find the p-value
@@ -139,9 +140,9 @@ class _Test:
     """
 
     def __init__(self, series: Sequence[Series]) -> None:
-        whole = [each.answers for each in series if not each.stops]
-        self.end = _exact_p(whole)
-        fixed = sum(float(each.variances.sum()) for each in whole)
+        at_end = [each.answers for each in series if not each.stops]
+        self.end = _exact_p(at_end)
+        fixed = sum(float(each.variances.sum()) for each in at_end)
         self.draws = _draws([each.answers for each in series if each.stops], fixed)
 
     def rejects(self, alpha: float) -> bool:

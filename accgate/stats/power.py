@@ -10,6 +10,7 @@ from statistics import NormalDist
 
 from accgate.stats.names import Correction
 
+# benchmarks/decisions.py prints the power of runs with these.
 GSPRT_MAXIMUM = 1.43  # samples that a plan with `gsprt` has at most, times those of the exact fixed-n test
 GSPRT_MORE = 6  # samples added to that, since few changed samples leave some of alpha unspent
 GSPRT_LEAST = 1.4  # times the fixed-n test's samples; with fewer a run does not reach its power
@@ -189,8 +190,8 @@ def hoeffding_probability(
     >>> round(hoeffding_probability(380, 0.1, population=1319), 6)
     4.7e-05
     """
-    left = _share_left(n, population)
-    exponent = 2.0 * n * (margin / (high - low)) ** 2 / left if left else math.inf
+    factor = _share_left(n, population)
+    exponent = 2.0 * n * (margin / (high - low)) ** 2 / factor if factor else math.inf
     return min(1.0, 2.0 * math.exp(-exponent))
 
 

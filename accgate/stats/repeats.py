@@ -264,12 +264,12 @@ def collapses_of(before: Floats, now: Floats, *, any_stop: bool = False) -> Coll
     (5, 0.143, 0.03125)
     """
     runs, own = before.shape[1], now.shape[1]
-    both = np.concatenate([before, now], axis=1)
-    answered = ~np.isnan(both).any(axis=1)
+    answers = np.concatenate([before, now], axis=1)
+    answered = ~np.isnan(answers).any(axis=1)
     lost, recovered = _moves(before, now)
     least = min(runs, own)
     worse, better = (int((answered & moved).sum()) for moved in _moves(before[:, :least], now[:, :least]))
-    alike = int((answered & ((both == 100.0).sum(axis=1) == runs)).sum())
+    alike = int((answered & ((answers == 100.0).sum(axis=1) == runs)).sum())
     chance, count = 1.0 / math.comb(runs + own, runs), int(lost.sum())
     within = _collapse_tail(count, alike - count, chance, any_stop=any_stop)
     across = _collapse_tail(worse, better, 0.5, any_stop=any_stop)

@@ -81,7 +81,7 @@ def sign_flip(
     difference, error = float(units.sum()) / n, robust_error(units, weights)
     if not error:
         return alike_result(units, weights, alpha, beta)
-    changed, both = units[units != 0.0], np.column_stack([units, weights])
+    changed, columns = units[units != 0.0], np.column_stack([units, weights])
     margin = -quantile(alpha) * error
     limits: Interval | None = Interval(difference + margin, (difference - margin, difference + margin))
     if lattice := common_step(np.abs(changed)):
@@ -91,11 +91,11 @@ def sign_flip(
     elif len(changed) <= LISTED:
         p_value, cut = pattern_decision(all_subsets(changed[:, None])[:, 0], changed, alpha, counted=0)
     else:
-        flipped = random_subsets(both, resamples, seed)
+        flipped = random_subsets(columns, resamples, seed)
         p_value, cut = pattern_decision(flipped[:, 0], changed, alpha, counted=1)
         limits = shift_limits(flipped, alpha)
     if len(units) <= LISTED:
-        limits = shift_limits(all_subsets(both)[1:], alpha)
+        limits = shift_limits(all_subsets(columns)[1:], alpha)
     reasons = () if cut is not None else (f"too few changes: at alpha {alpha:g} no pattern of signs is a regression",)
     threshold = None if cut is None else cut / n
     sigma = error * math.sqrt(n)
