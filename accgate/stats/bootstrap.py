@@ -75,7 +75,7 @@ def weighted_bootstrap(
     high = min(high, 1e-12 * difference) if rejects else max(high, 0.0)  # rounding must not contradict the decision
     limits = Interval(high, (-upper_limit(-units, weights, level), high))
     changed = int(np.count_nonzero(units))
-    rough = f"under {ENOUGH} the error rates are rough where gains are rarer and larger than losses"
+    rough = f"under {ENOUGH} the error rates are rough if gains are rarer and larger than losses"
     reasons = (f"{changed:,} changes: {rough}",) if rejects and changed < ENOUGH else ()
     theta, sigma = high - difference - quantile(beta) * error, error * math.sqrt(n)
     return unit_result(difference, normal_cdf(-score), difference - high, theta, sigma, limits, reasons)

@@ -28,20 +28,20 @@ TEST_WORDS = {  # what a test is called in a sentence
     "e-process": "a test by betting on the same samples",
     "two-sample": "a two-sample test of the means",
     "target": "a test of the mean against the target",
-    "influence": "a test of the same samples' influence on it",
+    "influence": "a test of each sample's influence on the statistic",
     "overall": "an exact test of all changed samples of its checks together",
 }
-_CANCELS = "Both sides answered the same samples, so each is compared with itself: what all samples share cancels."
+_CANCELS = "Both sides answered the same samples, so each is compared with itself, and its difficulty cancels."
 TEST_REASONS = {  # why it suits the data
     "paired": _CANCELS,
     "unconditional": _CANCELS,
     "permutation": "Both sides answered the same samples; the signs of their differences are flipped at random.",
-    "bootstrap": "Both sides answered the same samples; their differences are weighed at random, whatever their shape.",
-    "gsprt": "Both sides answered the same samples. After each, a drop of theta is weighed against no drop.",
+    "bootstrap": "Both sides answered the same samples; their differences get random weights, which suits any shape.",
+    "gsprt": "Both sides answered the same samples. After each, a drop of theta is compared with no drop.",
     "group-sequential": "Both sides answered the same samples, which are tested a few times as they arrive.",
     "e-process": "Both sides answered the same samples; a bet on a drop grows with the evidence for it.",
     "two-sample": "Only the reference's mean is known, so the noise of both means counts.",
     "target": "The mean is compared with a fixed number, so only its own noise counts.",
     "influence": "Both sides answered the same samples; the contribution of each to the statistic is compared.",
-    "overall": "It sees a small drop in every check that none of them sees alone; each sample has the same weight.",
+    "overall": "It detects a small drop in every check that no check detects alone; each sample has the same weight.",
 }
