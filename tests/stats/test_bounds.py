@@ -81,8 +81,3 @@ def test_the_population_s_n_is_the_least_and_at_most_hoeffding_s(margin, populat
     least = next(k for k in range(1, population + 1) if left_by_hand(k, population) <= k / exponent * (1 + 1e-9))
     assert n == least
     assert n <= hoeffding_n(margin, confidence=confidence)
-
-
-def test_an_endless_population_gives_hoeffding_s_bound() -> None:
-    margin = hoeffding_margin(500, confidence=0.9)
-    assert hoeffding_margin(500, population=10**15, confidence=0.9) == pytest.approx(margin, rel=1e-9)

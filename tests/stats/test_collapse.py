@@ -32,14 +32,14 @@ def test_p_is_the_larger_of_all_exchanges_and_of_the_binomial(runs: int, own: in
     both = 100.0 * (rng.random((n, runs + own)) < rng.choice([0.2, 0.8], n)[:, np.newaxis])
     both[: n // 2, :runs], both[: n // 2, runs:] = 100.0, 0.0
     before, now = both[:, :runs], both[:, runs:]
-    found = collapses_of(before, now)
+    collapses = collapses_of(before, now)
     lost = [all(b == 100.0) and all(c == 0.0) for b, c in zip(before, now, strict=True)]
     pairs = [(set(b[: min(runs, own)]), set(c[: min(runs, own)])) for b, c in zip(before, now, strict=True)]
     worse, better = pairs.count(({100.0}, {0.0})), pairs.count(({0.0}, {100.0}))
     expected, within = exchanged(both, runs, sum(lost))
     across = binomtest(worse, worse + better, 0.5, "greater").pvalue if worse + better else 1.0
-    assert found.lost.tolist() == lost
-    assert np.allclose((found.expected, found.p_value), (expected, max(within, across)))
+    assert collapses.lost.tolist() == lost
+    assert np.allclose((collapses.expected, collapses.p_value), (expected, max(within, across)))
 
 
 def rows(*patterns: tuple[str, str, int]) -> tuple[np.ndarray, np.ndarray]:
@@ -65,9 +65,9 @@ def rows(*patterns: tuple[str, str, int]) -> tuple[np.ndarray, np.ndarray]:
     ],
 )
 def test_a_collapse_needs_every_answer(patterns, lost: int, recovered: int, p_value: float) -> None:
-    found = collapses_of(*rows(*patterns))
-    assert (int(found.lost.sum()), found.recovered) == (lost, recovered)
-    assert np.isclose(found.p_value, p_value)
+    collapses = collapses_of(*rows(*patterns))
+    assert (int(collapses.lost.sum()), collapses.recovered) == (lost, recovered)
+    assert np.isclose(collapses.p_value, p_value)
 
 
 def healthy(
@@ -82,20 +82,6 @@ def healthy(
         for each, runs in zip((right, other), shape, strict=True)
     )
     return before, now
-
-
-@each(
-    ("shape", "accuracy", "flips", "flicker"),
-    [
-        (shape, accuracy, flips, flicker)
-        for shape in ((2, 2), (8, 2), (2, 4), (4, 4))
-        for accuracy, flips, flicker in ((0.9, 0.0, 0.4), (0.9, 0.05, 0.0), (0.9, 0.04, 0.3), (0.3, 0.04, 0.2))
-    ],
-)
-def test_healthy_runs_rarely_show_more_than_flicker_explains(shape, accuracy, flips, flicker) -> None:
-    rng = np.random.default_rng(0)
-    found = [collapses_of(*healthy(rng, 500, shape, accuracy, flips, flicker)) for _ in range(120)]
-    assert np.mean([each.p_value <= 0.05 for each in found]) <= 0.05 + slack(0.05, 120)
 
 
 def test_a_run_that_stops_when_it_has_seen_enough_rarely_shows_more_either() -> None:

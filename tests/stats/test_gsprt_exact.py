@@ -9,7 +9,7 @@ import pytest
 
 from accgate.stats.gsprt import gsprt_test
 from accgate.stats.sequential import SequentialResult, units_of
-from tests.stats.sequences import assert_agrees, assert_same
+from tests.stats.sequences import assert_agrees
 from tests.support.cases import each
 
 
@@ -55,13 +55,6 @@ def enumerated(number: int) -> dict[tuple[int, ...], SequentialResult]:
     return {signs: pattern.judged(pattern.values(signs)) for signs in choices}
 
 
-def test_the_patterns_have_regressions_and_passes_to_speak_of() -> None:
-    stops = [{result.stop for result in enumerated(number).values()} for number in range(len(PATTERNS))]
-    assert sum("regression" in found for found in stops) >= 7
-    assert sum("futility" in found for found in stops) >= 4
-    assert sum("end" in found for found in stops) >= 4
-
-
 @by_pattern
 def test_p_is_at_most_u_for_a_share_u_of_the_signs_and_at_most_alpha_for_a_regression(number: int) -> None:
     results = enumerated(number).values()
@@ -102,24 +95,6 @@ def test_the_limits_say_what_the_verdict_says(number: int) -> None:
     for result in enumerated(number).values():
         assert_agrees(result, PATTERNS[number].alpha)
         assert (result.stop == "regression") == (result.interval.one_sided <= 1e-9)
-
-
-@by_pattern
-def test_the_beginning_of_a_run_is_open_up_to_where_the_whole_run_stops(number: int) -> None:
-    pattern = PATTERNS[number]
-    for signs, whole in list(enumerated(number).items())[::17]:
-        for k in {
-            1,
-            2,
-            *np.linspace(1, pattern.n - 1, 6).astype(int),
-            max(whole.n - 1, 1),
-            min(whole.n, pattern.n - 2) + 1,
-        }:
-            beginning = pattern.values(signs)[:k]
-            if k < whole.n:
-                assert pattern.judged(beginning, pattern.n, figures=False).open, (signs, k, whole.n)
-            elif k > whole.n:
-                assert_same(pattern.judged(beginning, pattern.n), whole)
 
 
 @pytest.mark.parametrize(

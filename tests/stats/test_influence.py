@@ -5,19 +5,10 @@ import math
 import numpy as np
 import numpy.typing as npt
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from accgate.stats.statistics import StatisticUndefined, influence_values
 
 Floats = npt.NDArray[np.float64]
-points = st.integers(-1000, 1000).map(lambda x: x / 10.0)
-
-
-@given(values=st.lists(points, min_size=2, max_size=12))
-def test_the_influence_on_a_mean_is_the_distance_from_it(values: list[float]) -> None:
-    x = np.array(values)
-    assert influence_values(lambda i: x[i].mean(), len(x)) == pytest.approx(x - x.mean(), abs=1e-9)
 
 
 def test_influence_values_give_the_textbook_jackknife_error_of_a_correlation() -> None:

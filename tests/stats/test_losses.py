@@ -115,17 +115,6 @@ def test_so_few_samples_that_not_even_their_loss_is_seen_have_no_theta() -> None
         assert visible_drop(normal_spread(n + 1, 0.0, loss=100.0), margins, beta=BETA) is not None
 
 
-@each(("n", "sd", "theta"), [(200, 1.0, 1.0), (300, 3.0, 2.0)])
-@pytest.mark.slow
-def test_of_runs_with_the_drop_that_was_asked_at_most_beta_pass(n: int, sd: float, theta: float) -> None:
-    rng, reference, runs = np.random.default_rng(n), np.full(n, 100.0), 150
-    d = -np.abs(jitter(rng, (runs, n), sd, 0.0)) - 100.0 * (rng.random((runs, n)) < theta / 100.0)
-    rows = np.clip(reference + d + sd * math.sqrt(2.0 / math.pi), 0.0, 100.0 + sd)
-    verdicts = [compare(reference, row, theta=theta, bounds=(0.0, 100.0 + sd)) for row in rows]
-    passed = np.mean([verdict.verdict == "pass" for verdict in verdicts])
-    assert passed <= BETA + slack(BETA, runs)
-
-
 @each(("block", "together"), [(1, 0.0), (5, 1.0)])
 @pytest.mark.slow
 def test_clusters_see_the_theta_that_is_printed_of_losses_as_their_changes_come(block: int, together: float) -> None:

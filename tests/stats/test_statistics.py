@@ -19,14 +19,10 @@ from tests.stats.statistic_pairs import (
     Statistic,
     area,
     area_pairs,
-    attack_pairs,
-    attack_success,
-    drop_rate,
     mean,
     mean_pairs,
     parity,
     parity_pairs,
-    turned,
 )  # fmt: skip
 from tests.support.cases import each
 
@@ -76,37 +72,12 @@ def test_the_difference_of_two_areas_has_delongs_variance() -> None:
     assert result.p_value == pytest.approx(stats.norm.cdf(result.difference / error), rel=0.05)
 
 
-@pytest.mark.parametrize("statistic", [drop_rate, attack_success])
-def test_a_ratio_has_the_error_of_the_delta_method(statistic: Statistic) -> None:
-    before, after = attack_pairs(np.random.default_rng(11), 2000, 3.0)
-    result = statistic_test(before, after, turned(statistic), **RATES)
-    linear = []
-    for rows in (before, after):
-        ratio = rows[:, 1].mean() / rows[:, 0].mean()
-        linear.append(100.0 * (rows[:, 1] - ratio * rows[:, 0]) / rows[:, 0].mean())
-    assert result.sigma == pytest.approx((linear[1] - linear[0]).std(ddof=1), rel=0.01)
-
-
 @pytest.mark.slow
 @each("name", CASES)
 def test_healthy_changes_fail_at_about_alpha(name: str) -> None:
     failed = [rejects(judged(name, seed, 60, alpha=0.2)) for seed in range(120)]
     assert stats.binomtest(sum(failed), 120, 0.2, alternative="greater").pvalue > 1e-3
     assert sum(failed) > 0
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("name", "worse"), [("mean", 2.4), ("parity", 40.0), ("area", 0.55), ("calibration", 18.0), ("drop rate", 18.0)]
-)
-def test_a_drop_is_seen_with_the_power_that_theta_promises(name: str, worse: float) -> None:
-    results = [judged(name, seed, 60, worse) for seed in range(100)]
-    drop = -np.mean([r.difference for r in results])
-    error = np.mean([r.sigma for r in results if r.sigma is not None]) / math.sqrt(60)
-    planned = float(stats.norm.cdf(drop / error - stats.norm.isf(0.05)))
-    assert 0.5 < planned < 0.995
-    assert np.mean([rejects(r) for r in results]) == pytest.approx(planned, abs=0.12)
-    assert np.mean([r.theta for r in results if r.theta is not None]) == pytest.approx(2.4865 * error, rel=1e-4)
 
 
 @given(null=st.lists(st.integers(-3, 3), min_size=1, max_size=30), observed=st.integers(-3, 3))
@@ -141,18 +112,6 @@ def test_the_studentised_centred_bootstrap_is_that_of_full_enumeration(statistic
     rounding = 1e-9  # each outcome is an atom
     assert np.mean(null < low - rounding) - 0.03 < 0.2 < np.mean(null <= low + rounding) + 0.03
     assert np.mean(null > high + rounding) - 0.03 < 0.2 < np.mean(null >= high - rounding) + 0.03
-
-
-def test_the_bootstrap_is_nearer_to_its_level_than_t_where_gains_are_rare_and_large() -> None:
-    failed = {"influence": 0, "bootstrap": 0}
-    for seed in range(100):
-        change = np.random.default_rng(seed).exponential(20.0, 25) ** 1.5
-        change -= 20.0**1.5 * math.gamma(2.5)
-        for method in ("influence", "bootstrap"):
-            result = statistic_test(np.zeros(25), change, mean, **RATES, method=method, resamples=99)
-            failed[method] += rejects(result)
-    assert failed["influence"] > failed["bootstrap"]
-    assert failed["bootstrap"] < 0.15 * 100
 
 
 @each("name", CASES)
@@ -276,10 +235,7 @@ def test_too_few_resamples_for_alpha_reject_nothing() -> None:
     assert (result.p_value, result.threshold, result.interval) == (0.1, None, None)
 
 
-def test_sides_that_do_not_pair_and_unknown_methods_are_refused() -> None:
-    for before, after in (([1.0, 2.0], [1.0]), ([], []), (1.0, 1.0)):
-        with pytest.raises(ValueError, match="must pair row by row"):
-            statistic_test(before, after, mean, **RATES)
+def test_an_unknown_method_is_refused() -> None:
     with pytest.raises(ValueError, match="give one of influence, bootstrap"):
         statistic_test([1.0], [1.0], mean, **RATES, method="magic")
 
