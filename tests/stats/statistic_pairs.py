@@ -37,17 +37,6 @@ def calibration_error(rows: Floats) -> float:
     return float(100.0 * np.abs(np.bincount(bins, confidence - correct)).sum() / len(rows))
 
 
-def attack_success(rows: Floats) -> float:
-    """Share of the samples right without attack that the attack turns wrong; columns clean, attacked."""
-    right = rows[:, 0] == 1
-    return float(100.0 * (1.0 - rows[right, 1].mean()))
-
-
-def drop_rate(rows: Floats) -> float:
-    """Performance drop rate; columns clean, attacked."""
-    return float(100.0 * (1.0 - rows[:, 1].mean() / rows[:, 0].mean()))
-
-
 # Pairs from the same model, of which the candidate is `worse` by some amount.
 
 
@@ -90,15 +79,6 @@ def calibration_pairs(rng: np.random.Generator, n: int, worse: float = 0.0) -> t
     return sides[0], sides[1]
 
 
-def attack_pairs(rng: np.random.Generator, n: int, worse: float = 0.0) -> tuple[Floats, Floats]:
-    clean, luck = (rng.random(n) < 0.8).astype(float), rng.random(n)
-    sides = []
-    for extra in (0.0, worse / 100.0):
-        again = np.where(rng.random(n) < 0.3, rng.random(n), luck)
-        sides.append(np.stack([clean, clean * (again < 0.7 - extra)], axis=1))
-    return sides[0], sides[1]
-
-
 def turned(statistic: Statistic) -> Statistic:
     """A statistic of which lower is better, as one of which higher is."""
     return lambda rows: -statistic(rows)
@@ -109,6 +89,4 @@ CASES = {
     "parity": (parity_pairs, parity),
     "area": (area_pairs, area),
     "calibration": (calibration_pairs, turned(calibration_error)),
-    "attack success": (attack_pairs, turned(attack_success)),
-    "drop rate": (attack_pairs, turned(drop_rate)),
 }

@@ -1,4 +1,4 @@
-"""Krippendorff's alpha: his published figures, another implementation, and what must not change it."""
+"""Krippendorff's alpha, against his published figures and another implementation."""
 
 import math
 from typing import Any, get_args

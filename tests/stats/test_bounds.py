@@ -1,13 +1,10 @@
-"""The concentration bounds: published figures, the formulas by hand, and exact tail probabilities."""
+"""The concentration bounds, against the formulas by hand."""
 
-import itertools
 import math
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.stats import binom, hypergeom
 
 from accgate.stats.power import hoeffding_margin, hoeffding_n, hoeffding_probability
 from tests.support.cases import each
@@ -33,15 +30,6 @@ def test_the_bound_at_the_margin_is_the_error_left(n, confidence, low, width) ->
         assert hoeffding_probability(n, margin, low, high) == pytest.approx(1.0 - confidence, rel=1e-6)
 
 
-@each("n", [1, 7, 40])
-@each("p", [0.03, 0.5, 0.8])
-def test_right_or_wrong_scores_are_never_off_more_often_than_the_bound(n: int, p: float) -> None:
-    counts = np.arange(n + 1)
-    for margin in (0.05, 0.1, 0.2, 0.4):
-        off = binom.pmf(counts, n, p)[np.abs(counts / n - p) >= margin - 1e-12].sum()
-        assert off <= hoeffding_probability(n, margin)
-
-
 def test_no_margin_is_wider_than_the_range_and_no_bound_above_one() -> None:
     assert hoeffding_margin(1, confidence=0.95, low=20.0, high=50.0) == 30.0
     assert hoeffding_margin(1, population=10, confidence=0.95, high=3.0) == 3.0
@@ -49,29 +37,21 @@ def test_no_margin_is_wider_than_the_range_and_no_bound_above_one() -> None:
     assert hoeffding_probability(1, 0.01, population=10) == 1.0
 
 
-def left_by_hand(n: int, population: int) -> float:
+def left_by_hand(n: int, population: int | None) -> float:
     """The factor of Serfling up to half the population, that of Bardenet and Maillard above."""
+    if population is None:
+        return 1.0
     if n <= population / 2:
         return 1 - (n - 1) / population
     return (1 - n / population) * (1 + 1 / n)
 
 
-@each(("n", "population"), [(1, 2), (50, 1319), (659, 1319), (660, 1319), (1318, 1319)])
-def test_the_finite_population_bound_is_the_published_formula(n: int, population: int) -> None:
+@each(("n", "population"), [(50, None), (1, 2), (50, 1319), (659, 1319), (660, 1319), (1318, 1319)])
+def test_the_bound_is_the_published_formula(n: int, population: int) -> None:
     by_hand = 2 * math.exp(-2 * n * 0.1**2 / left_by_hand(n, population))
     assert hoeffding_probability(n, 0.1, population=population) == pytest.approx(min(1, by_hand), rel=1e-9)
     margin = math.sqrt(left_by_hand(n, population) * math.log(2 / 0.05) / (2 * n))
     assert hoeffding_margin(n, population=population, confidence=0.95) == pytest.approx(min(1, margin), rel=1e-9)
-
-
-@each("population", [5, 24, 61])
-def test_a_subset_of_a_population_is_never_off_more_often_than_the_bound(population: int) -> None:
-    for right, n in itertools.product(range(0, population + 1, 3), range(1, population + 1, 2)):
-        counts = np.arange(n + 1)
-        masses, off = hypergeom.pmf(counts, population, right, n), np.abs(counts / n - right / population)
-        for margin in (0.05, 0.1, 0.25):
-            missed = masses[off >= margin - 1e-12].sum()
-            assert missed <= hoeffding_probability(n, margin, population=population) + 1e-12
 
 
 @given(margin=st.floats(0.01, 0.5), population=st.integers(1, 3000), confidence=confidences)

@@ -1,4 +1,4 @@
-"""Clustered tests, against statsmodels' cluster-robust errors, scipy's permutation test and plain loops."""
+"""Clustered tests, against statsmodels' cluster-robust errors, the bias-reduced regression by its matrices, and scipy's permutation test."""
 
 import math
 

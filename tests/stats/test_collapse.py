@@ -1,14 +1,15 @@
-"""Samples that all runs lost: against every exchange spelt out, scipy's binomial, and simulated healthy runs."""
+"""Samples that all runs lost: against every exchange spelt out, and scipy's binomial."""
 
 import itertools
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binomtest
 
+from accgate.stats.betting import share_evidence
 from accgate.stats.repeats import collapses_of
-from tests.stats.sequences import slack
 from tests.support.cases import each
 
 
@@ -70,27 +71,7 @@ def test_a_collapse_needs_every_answer(patterns, lost: int, recovered: int, p_va
     assert np.isclose(collapses.p_value, p_value)
 
 
-def healthy(
-    rng: np.random.Generator, n: int, shape: tuple[int, int], accuracy: float, flips: float, flicker: float
-) -> tuple[np.ndarray, np.ndarray]:
-    """Two builds of which neither is better: so many flips either way, and answers of 30% of the samples flicker."""
-    right, chance = rng.random(n) < accuracy, rng.random(n)
-    other = np.where(right, chance >= 0.5 * flips / accuracy, chance < 0.5 * flips / (1.0 - accuracy))
-    noise = np.where(rng.random(n) < 0.3, flicker, 0.0)[:, np.newaxis]
-    before, now = (
-        100.0 * (each[:, np.newaxis] ^ (rng.random((n, runs)) < noise))
-        for each, runs in zip((right, other), shape, strict=True)
-    )
-    return before, now
-
-
-def test_a_run_that_stops_when_it_has_seen_enough_rarely_shows_more_either() -> None:
-    rng = np.random.default_rng(1)
-    least, fixed = [], []
-    for _ in range(60):
-        before, now = healthy(rng, 300, (2, 2), 0.6, 0.4, 0.1)
-        ends = [end + 1 for end in np.flatnonzero(collapses_of(before, now).lost)]
-        least.append(min(collapses_of(before[:e], now[:e], any_stop=True).p_value for e in ends))
-        fixed.append(min(collapses_of(before[:e], now[:e]).p_value for e in ends))
-    assert np.mean(np.array(least) <= 0.05) <= 0.05 + slack(0.05, 60)
-    assert np.mean(np.array(fixed) <= 0.05) > 0.1  # what a p-value of a fixed number of samples would do
+def test_a_run_that_stops_when_it_has_seen_enough_is_judged_by_evidence_that_holds_at_any_stop() -> None:
+    collapses = collapses_of(*rows(("11", "00", 9), ("00", "11", 2), ("10", "01", 15)), any_stop=True)
+    within, across = share_evidence(17, 9, 5.0 / 6.0), share_evidence(2, 9, 0.5)
+    assert collapses.p_value == pytest.approx(1.0 / min(within, across)) > 0.05

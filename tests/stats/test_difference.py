@@ -1,4 +1,4 @@
-"""Limits for a paired difference, against published intervals and full enumeration of the outcomes."""
+"""Limits for a paired difference, against full enumeration of the outcomes."""
 
 import math
 

@@ -23,15 +23,15 @@ def result_of(
     return e_process_test(units_of(values, codes, n_max=n_max), **{"bound": 100.0, "theta": 2.0, **RATES, **rates})
 
 
-@given(result=sequences(), theta=thetas, alpha=levels, beta=levels)
-def test_decision_p_and_limits_are_those_of_the_bets(result, theta: float, alpha: float, beta: float) -> None:
-    values, codes = result
+@given(run=sequences(), theta=thetas, alpha=levels, beta=levels)
+def test_decision_p_and_limits_are_those_of_the_bets(run, theta: float, alpha: float, beta: float) -> None:
+    values, codes = run
     codes = np.arange(len(values)) if codes is None else codes
     order = list(dict.fromkeys(codes.tolist()))  # clusters in the order in which they first appear
     totals = [float(values[codes == code].sum()) for code in order]
     sizes = [int((codes == code).sum()) for code in order]
     path = betting_path(totals, sizes, bound=100.0, theta=theta, alpha=alpha, beta=beta)
-    result = result_of(values, result[1], theta=theta, alpha=alpha, beta=beta)
+    result = result_of(values, run[1], theta=theta, alpha=alpha, beta=beta)
     assert (result.stop, result.n) == (path.stop, sum(sizes[: path.used]))
     assert result.p_value == pytest.approx(path.p_value)
     assert result.difference == pytest.approx(sum(totals[: path.used]) / result.n, abs=1e-9)

@@ -58,13 +58,6 @@ def test_both_likelihoods_are_at_their_maximum(lost: int, gained: int, same: int
     assert result[0] == pytest.approx(most(drop) - most(0.0), abs=1e-5 * (1 + n / 100))
 
 
-@given(theta=st.floats(0.5, 90.0), changed=st.integers(1, 80), same=st.integers(0, 500))
-def test_the_likelihood_ratio_rises_with_the_losses(theta: float, changed: int, same: int) -> None:
-    lost = np.arange(changed + 1.0)
-    ratios = trinomial_llr(lost, changed - lost, np.full(changed + 1, float(changed + same)), theta=theta)
-    assert np.all(np.diff(ratios) > 0.0)
-
-
 @given(values=sequences(exact=True), theta=st.floats(2.0, 60.0), more=st.integers(0, 400))
 def test_a_run_of_which_nothing_more_changes_passes_as_soon_as_is_foreseen(values, theta: float, more: int) -> None:
     differences, _ = values

@@ -5,18 +5,8 @@ import pytest
 
 from accgate.stats.gsprt import gsprt_test
 from accgate.stats.sequential import SequentialResult, units_of
-from tests.stats.sequences import RATES, assert_limits_hold, drawn, slack
+from tests.stats.sequences import RATES, drawn, slack
 from tests.support.cases import each
-
-
-@pytest.mark.slow
-@each(
-    ("n", "q", "theta", "drop"),
-    [(1192, 0.05, 2.0, 0.0), (1192, 0.05, 2.0, 2.0), (400, 0.2, 6.0, 0.0), (400, 0.2, 6.0, 8.0)],
-)
-def test_limits_hold_the_true_difference_wherever_the_run_stopped(n, q, theta, drop) -> None:
-    rng = np.random.default_rng(int(drop))
-    assert_limits_hold([gsprt_test(units_of(drawn(rng, n, q, drop)), theta=theta, **RATES) for _ in range(150)], -drop)
 
 
 @pytest.mark.slow

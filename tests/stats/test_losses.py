@@ -12,7 +12,7 @@ from accgate.decision.comparison import compare, decide
 from accgate.decision.evidence import Evidence
 from accgate.design import Design
 from accgate.planning.samples import plan
-from accgate.stats.bootstrap import drop_score, weighted_bootstrap
+from accgate.stats.bootstrap import drop_score
 from accgate.stats.graded import graded_test
 from accgate.stats.losses import (
     Margins,
@@ -25,11 +25,9 @@ from accgate.stats.losses import (
     t_margins,
     visible_drop,
     weighted_margins,
-    with_unseen,
 )
 from accgate.stats.power import quantile
 from accgate.stats.resampling import sign_flip
-from accgate.stats.result import TestResult
 from accgate.stats.sequential import units_of
 from accgate.stats.walk import Floats
 from tests.stats.sequences import RATES, assert_limits_hold, slack
@@ -169,20 +167,6 @@ def test_the_lower_limit_of_whole_losses_is_clopper_and_pearson_s(lost: int, n: 
 
 def test_what_no_loss_in_n_rules_out_is_seen_with_that_chance() -> None:
     assert (1.0 - drop_without_change(80, 0.2, 50.0) / 50.0) ** 80 == pytest.approx(0.2)
-
-
-@each(("n", "ties"), [(60, 0.5), (200, 0.95)])
-@pytest.mark.slow
-def test_limits_at_a_fixed_n_miss_on_each_side_at_most_alpha_where_few_samples_are_lost(n: int, ties: float) -> None:
-    rng, runs, sizes = np.random.default_rng(n), 150, np.ones(n)
-
-    def judged(row: Floats) -> TestResult:
-        result, spread = weighted_bootstrap(row, n, **RATES), spread_of_units(row, sizes, loss=100.0)
-        return with_unseen(result, spread, MARGINS["bootstrap"], (row, sizes), **RATES)
-
-    for drop in (0.0, 0.5, 2.0):
-        d = jitter(rng, (runs, n), 2.0, ties) - 100.0 * (rng.random((runs, n)) < drop / 100.0)
-        assert_limits_hold(map(judged, d), -drop)
 
 
 @each(("ties", "sd"), [(0.0, 5.0), (0.9, 1.0)])

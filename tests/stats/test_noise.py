@@ -1,4 +1,4 @@
-"""Sigma, discordance and variance parts, against other implementations, published figures and small simulations."""
+"""Sigma, discordance and variance parts, against other implementations and published figures."""
 
 import itertools
 import math

@@ -1,4 +1,4 @@
-"""Sample sizes and power, against published tables, statsmodels' z power and brute-force enumeration."""
+"""Sample sizes and power, against statsmodels' z power and brute-force enumeration."""
 
 import math
 
@@ -74,12 +74,8 @@ def at_ratio(ratio: float, reference_n: int) -> int | None:
     return two_sample_n(theta, sigma=math.sqrt(ratio), alpha=0.05, beta=0.2, reference_n=reference_n)
 
 
-@pytest.mark.parametrize(("ratio", "reference_n"), [(1.0, 1), (4.0, 2), (4e4, 40_001)])
-def test_a_reference_too_small_for_any_candidate_has_no_sample_size(ratio: float, reference_n: int) -> None:
-    assert at_ratio(ratio, reference_n) is None
-
-
-def test_a_sample_size_under_the_limit_is_still_given() -> None:
+def test_a_reference_too_small_for_any_candidate_has_no_sample_size() -> None:
+    assert [at_ratio(1.0, 1), at_ratio(4.0, 2), at_ratio(4e4, 40_001)] == [None] * 3
     assert at_ratio(1e4, 10_001) == pytest.approx(10_000 * 10_001, rel=1e-6)
     assert 10_000 * 10_001 < N_LIMIT < 40_000 * 40_001
 

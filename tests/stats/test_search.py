@@ -1,4 +1,4 @@
-"""The place where a function is 0, zero as SciPy's own search finds it."""
+"""The place where a function is 0, against SciPy's own search."""
 
 from __future__ import annotations
 

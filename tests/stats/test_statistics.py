@@ -72,14 +72,6 @@ def test_the_difference_of_two_areas_has_delongs_variance() -> None:
     assert result.p_value == pytest.approx(stats.norm.cdf(result.difference / error), rel=0.05)
 
 
-@pytest.mark.slow
-@each("name", CASES)
-def test_healthy_changes_fail_at_about_alpha(name: str) -> None:
-    failed = [rejects(judged(name, seed, 60, alpha=0.2)) for seed in range(120)]
-    assert stats.binomtest(sum(failed), 120, 0.2, alternative="greater").pvalue > 1e-3
-    assert sum(failed) > 0
-
-
 @given(null=st.lists(st.integers(-3, 3), min_size=1, max_size=30), observed=st.integers(-3, 3))
 def test_a_tail_counts_ties_and_agrees_with_its_limit(null: list[int], observed: int) -> None:
     for alpha in (0.05, 0.1, 0.25, 0.4):
@@ -139,13 +131,6 @@ def test_no_change_hides_more_of_a_statistic_that_single_samples_move_more() -> 
     before, _ = parity_pairs(np.random.default_rng(13), 300)
     theta = statistic_test(before, before, parity, **RATES).theta
     assert theta == pytest.approx(2.4865**2 * 300.0 / 300, rel=0.1)  # group 1 is a third: each counts threefold
-
-
-def test_a_constant_statistic_shows_nothing() -> None:
-    before, after = mean_pairs(np.random.default_rng(14), 20, 5.0)
-    result = statistic_test(before, after, lambda rows: 50.0 * min(len(rows), 1), **RATES)
-    assert (result.difference, result.p_value, result.sigma) == (0.0, 1.0, 0.0)
-    assert "no single sample" in result.reasons[0]
 
 
 @pytest.mark.parametrize("method", ["influence", "bootstrap"])

@@ -36,14 +36,7 @@ def largest_chance(pair: tuple[int, int], n: int, discordances: np.ndarray) -> f
     return float(chances(as_early, n, 0.0, discordances).sum(axis=1).max())
 
 
-@each("n", [12, 30])
-def test_p_is_the_largest_probability_of_an_outcome_as_early_in_the_order(n: int) -> None:
-    for pair in [(5, 1), (6, 0), (4, 2), (9, 3)]:
-        worst = largest_chance(pair, n, np.linspace(0.005, 1.0, 400))
-        assert unconditional_exact(*pair, n, **RATES).p_value == pytest.approx(worst, rel=2e-3)
-
-
-@each("n", [1, 4, 9])
+@each("n", [1, 4, 12])
 def test_every_outcome_has_the_p_of_its_definition_down_to_no_discordance(n: int) -> None:
     """Without any discordance nothing changes, which is as early as any outcome with as many gained as lost."""
     for pair in outcomes(n):

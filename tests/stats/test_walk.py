@@ -1,7 +1,6 @@
 """The walk of signs, against every sign pattern spelt out in plain Python."""
 
 import itertools
-import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
@@ -176,44 +175,3 @@ def test_without_its_passes_a_walk_has_the_masses_of_the_runs_that_got_as_far() 
         assert seen == pytest.approx(extreme / len(patterns))
         narrower += seen < outcome.p_value - 1e-9
     assert narrower > 0
-
-
-def long_walk(events: int, allowed: list[float], cuts: list[int]) -> tuple[list[int | None], float]:
-    """(critical sum after each event, chance to reject) of a walk of ones with binding cuts, in whole numbers."""
-    counts, spent, critical = {0: 1}, Fraction(0), []
-    for event in range(events):
-        counts = {s: c for s, c in counts.items() if s > cuts[event]}
-        stepped: dict[int, int] = {}
-        for s, c in counts.items():
-            stepped[s] = stepped.get(s, 0) + c
-            stepped[s + 1] = stepped.get(s + 1, 0) + c
-        least, tail, unit = None, 0, 2 ** (event + 1)
-        for s in sorted(stepped, reverse=True):
-            tail += stepped[s]
-            if spent + Fraction(tail, unit) > Fraction(allowed[event]):
-                break
-            least = s
-        critical.append(least)
-        if least is not None:
-            spent += Fraction(sum(c for s, c in stepped.items() if s >= least), unit)
-            stepped = {s: c for s, c in stepped.items() if s < least}
-        counts = stepped
-    return critical, float(spent)
-
-
-def test_a_long_walk_has_the_bounds_of_whole_number_arithmetic() -> None:
-    events, alpha = 160, 0.05
-    allowed = [alpha * ((event + 1) / events) ** 2 for event in range(events)]
-    cuts = [NONE] * 21 + [int(event / 2 - 1.5 * math.sqrt(event)) for event in range(21, events)] + [NONE]
-    critical, spent = long_walk(events, allowed, cuts)
-    steps = np.ones(events, np.int64)
-    below = np.array([event // 2 + 1 if c is None else c - 1 for event, c in enumerate(critical)])
-    rejecting = [event for event, least in enumerate(critical, 1) if least is not None]
-    assert len(rejecting) > 50
-    for event in rejecting[::10]:
-        lost = np.append(below[: event - 1], np.full(events - event + 1, critical[event - 1]))
-        outcome = fair_walk(steps, lost, np.array(allowed), np.array(cuts), alpha=alpha)
-        assert (outcome.stop, outcome.event, outcome.critical) == ("regression", event, critical[event - 1])
-    outcome = fair_walk(steps, below, np.array(allowed), np.array(cuts), alpha=alpha)
-    assert outcome.event == events
-    assert outcome.exits[2].sum() == pytest.approx(spent, abs=1e-12)
