@@ -133,47 +133,47 @@ def statistic_test(
     """
     if method not in get_args(Method):
         raise ValueError(f"method is {method!r}; give one of {', '.join(get_args(Method))}")
-    pair = _pair(np.asarray(reference), np.asarray(candidate), statistic)
-    codes = unit_codes(pair.n, clusters)
-    units = int(codes.max()) + 1
-    name = "sample" if clusters is None else "cluster"
+    before, after = np.asarray(reference), np.asarray(candidate)
+    values = value_of(statistic, before, "the reference"), value_of(statistic, after, "the candidate")
+    codes, noise = unit_codes(len(before), clusters), ROUNDING * max(*map(abs, values), 1.0)
+    pair = _Pair(before, after, statistic, values[1] - values[0], noise, codes, resamples, seed)
+    units, name = pair.units, "sample" if clusters is None else "cluster"
     if units < 2:
         return _without_error(pair, None, None, f"one {name} has no variance: no drop can be seen")
-    draws = _Draws(codes, resamples, seed)
     try:
         influence = influence_values(pair.difference, pair.n, clusters=clusters)
     except StatisticUndefined as fact:
         fall = (math.ceil(-math.log2(alpha)) - 1) * 100.0 / units  # as many have to change as a sign test needs
-        return _swap_test(pair, draws, None, fall, alpha, f"{fact}: it has no standard error")
+        return _swap_test(pair, None, fall, alpha, f"{fact}: it has no standard error")
     if np.ptp(influence) <= pair.noise * units:
         effect = _largest_effect(pair, clusters)
         theta = quantile_sum(alpha, beta) ** 2 * effect
         same = np.array_equal(pair.reference, pair.candidate)
         reason = "no sample changed" if same else f"no single {name} changes the difference"
-        return _swap_test(pair, draws, theta, _least_fall(units, alpha) * effect, alpha, reason)
+        return _swap_test(pair, theta, _least_fall(units, alpha) * effect, alpha, reason)
     error = float(np.std(influence, ddof=1)) / math.sqrt(units)
-    lean, spread = (0.0, 0.0) if turn is None else _lean(pair, turn, draws)
+    lean, spread = (0.0, 0.0) if turn is None else _lean(pair, turn)
     if spread > error:  # as for a maximum, which depends on single samples: the jackknife misses that
         influence, error = influence * (spread / error), spread
     fair = replace(pair, whole=pair.whole - min(lean, 0.0))
     if method == "influence":
         result = paired_t(fair.whole + influence - np.mean(influence), alpha=alpha, beta=beta)
     else:
-        result = _bootstrap_t(fair, draws, influence, alpha)
+        result = _bootstrap_t(fair, influence, alpha)
     theta = quantile_sum(alpha, beta) * error + abs(lean)
     result = replace(result, difference=pair.whole, theta=theta, sigma=error * math.sqrt(pair.n))
     return _with_lean(result, lean, error)
 
 
-def _lean(pair: _Pair, turn: Callable[[Rows], Rows], draws: _Draws) -> tuple[float, float]:
+def _lean(pair: _Pair, turn: Callable[[Rows], Rows]) -> tuple[float, float]:
     """Return the difference's mean and deviation under random signs.
 
     Each unit's errors get a random sign, the same on both sides.
     """
-    rng, values = np.random.default_rng(draws.seed), []
+    rng, values = np.random.default_rng(pair.seed), []
     turned = replace(pair, reference=turn(pair.reference), candidate=turn(pair.candidate))
     for _ in range(TURNS):
-        which = (rng.random(len(draws.codes)) < 0.5)[draws.codes][:, None]
+        which = (rng.random(pair.n) < 0.5)[pair.codes][:, None]
         before = np.where(which, turned.reference, pair.reference)
         after = np.where(which, turned.candidate, pair.candidate)
         now, then = (value_of(pair.statistic, side, "turned errors") for side in (after, before))
@@ -207,7 +207,8 @@ def _with_lean(result: TestResult, lean: float, error: float) -> TestResult:
 class _Pair:
     """Both sides, and the difference of their statistics.
 
-    `whole` is the difference, worse below 0, and `noise` its rounding error.
+    `whole` is the difference, worse below 0, and `noise` its rounding error. `codes` is the unit of each sample, and
+    `resamples` the number of random draws.
     """
 
     reference: Rows
@@ -215,10 +216,17 @@ class _Pair:
     statistic: Callable[[Rows], float]
     whole: float
     noise: float
+    codes: Ints
+    resamples: int
+    seed: int
 
     @property
     def n(self) -> int:
         return len(self.reference)
+
+    @property
+    def units(self) -> int:
+        return int(self.codes.max()) + 1
 
     def difference(self, index: Ints) -> float:
         return self.statistic(self.candidate[index]) - self.statistic(self.reference[index])
@@ -230,29 +238,14 @@ class _Pair:
         return self.statistic(after) - self.statistic(before)
 
 
-@dataclass(frozen=True)
-class _Draws:
-    """The unit of each sample, the number of random draws, and their seed."""
-
-    codes: Ints
-    resamples: int
-    seed: int
-
-
-def _pair(reference: Rows, candidate: Rows, statistic: Callable[[Rows], float]) -> _Pair:
-    before, after = value_of(statistic, reference, "the reference"), value_of(statistic, candidate, "the candidate")
-    noise = ROUNDING * max(abs(before), abs(after), 1.0)
-    return _Pair(reference, candidate, statistic, after - before, noise)
-
-
-def _bootstrap_t(pair: _Pair, draws: _Draws, influence: Floats, alpha: float) -> TestResult:
+def _bootstrap_t(pair: _Pair, influence: Floats, alpha: float) -> TestResult:
     """Test by a centred studentised bootstrap.
 
     It is centred because a bootstrap's estimate of bias is wrong at kinks, and the bias is common to both sides.
     """
-    values, errors = np.empty(draws.resamples), np.empty(draws.resamples)
+    values, errors = np.empty(pair.resamples), np.empty(pair.resamples)
     root = math.sqrt(len(influence))
-    for i, (rows, units) in enumerate(resamples_of(draws.codes, draws.resamples, draws.seed)):
+    for i, (rows, units) in enumerate(resamples_of(pair.codes, pair.resamples, pair.seed)):
         values[i] = value_or_nan(pair.difference, rows)
         errors[i] = np.std(influence[units], ddof=1) / root
     exists = np.isfinite(values)
@@ -261,26 +254,26 @@ def _bootstrap_t(pair: _Pair, draws: _Draws, influence: Floats, alpha: float) ->
         null = (values - centre) / errors
     error = float(np.std(influence, ddof=1)) / root
     p_value, low, high = tails(null, pair.whole / error, alpha)
-    missing = draws.resamples - int(exists.sum())
-    reason = f"{missing} of {draws.resamples} resamples have no value: they count against a regression"
+    missing = pair.resamples - int(exists.sum())
+    reason = f"{missing} of {pair.resamples} resamples have no value: they count against a regression"
     bounds = pair.whole - high * error, pair.whole - low * error
     interval = Interval(bounds[1], bounds) if all(map(math.isfinite, bounds)) else None
     threshold = low * error if math.isfinite(low) else None
     return TestResult(pair.whole, p_value, threshold, None, None, interval, (reason,) if missing else ())
 
 
-def _swap_test(pair: _Pair, draws: _Draws, theta: float | None, fall: float, alpha: float, reason: str) -> TestResult:
+def _swap_test(pair: _Pair, theta: float | None, fall: float, alpha: float, reason: str) -> TestResult:
     """Test by swapping each unit's rows between the sides at random.
 
     Without a change each row is as likely to be of either side. `fall` (points) says how much worse a statistic that
     did not get worse could have been without being a regression: the threshold lies there.
     """
     if pair.whole >= -pair.noise:
-        can_reject = 0.5 ** (int(draws.codes.max()) + 1) <= alpha
+        can_reject = 0.5**pair.units <= alpha
         return _without_error(pair, theta, min(pair.whole, 0.0) - fall if can_reject else None, reason)
-    rng = np.random.default_rng(draws.seed)
-    swaps = (rng.random(len(draws.codes)) < 0.5 for _ in range(draws.resamples))  # the first of them are the units'
-    null = np.array([value_or_nan(pair.swap, which[draws.codes]) for which in swaps])
+    rng = np.random.default_rng(pair.seed)
+    swaps = (rng.random(pair.n) < 0.5 for _ in range(pair.resamples))  # the first of them are the units'
+    null = np.array([value_or_nan(pair.swap, which[pair.codes]) for which in swaps])
     p_value, low, _ = tails(null, pair.whole, alpha)
     threshold, sigma = low if math.isfinite(low) else None, None if theta is None else 0.0
     reasons = reason, "decided by swapping samples between the sides at random"

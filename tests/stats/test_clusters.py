@@ -1,4 +1,4 @@
-"""Clustered tests, against statsmodels' cluster-robust errors, the bias-reduced regression by its matrices, and scipy's permutation test."""
+"""Clustered tests, against statsmodels' cluster-robust errors, a bias-reduced regression, and scipy's permutations."""
 
 import math
 
