@@ -2,8 +2,10 @@
 
 import itertools
 import math
+from collections.abc import Callable
 
 import numpy as np
+import numpy.typing as npt
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -13,18 +15,56 @@ from accgate.stats.paired import paired_t
 from accgate.stats.result import TestResult
 from accgate.stats.statistics import StatisticUndefined, statistic_test, tails, value_or_nan
 from tests.stats.sequences import RATES, assert_says_one_thing, rejects
-from tests.stats.statistic_pairs import (
-    CASES,
-    Floats,
-    Statistic,
-    area,
-    area_pairs,
-    mean,
-    mean_pairs,
-    parity,
-    parity_pairs,
-)  # fmt: skip
 from tests.support.cases import each
+
+Floats = npt.NDArray[np.float64]
+Statistic = Callable[[Floats], float]
+
+
+def mean(scores: Floats) -> float:
+    return float(scores.mean())
+
+
+def parity(rows: Floats) -> float:
+    """Accuracy of group 1 minus that of group 0; columns score, group."""
+    score, group = rows.T
+    return float(score[group == 1].mean() - score[group == 0].mean())
+
+
+def area(rows: Floats) -> float:
+    """Area under the ROC curve by mid-ranks; columns score, class."""
+    score, positive = rows[:, 0], rows[:, 1] == 1
+    p = int(positive.sum())
+    _, inverse, counts = np.unique(score, return_inverse=True, return_counts=True)
+    ranks = (np.cumsum(counts) - (counts - 1) / 2.0)[inverse]
+    return float(100.0 * (ranks[positive].sum() - p * (p + 1) / 2.0) / (p * (len(rows) - p)))
+
+
+def mean_pairs(rng: np.random.Generator, n: int, worse: float = 0.0) -> tuple[Floats, Floats]:
+    base = rng.normal(60.0, 20.0, n)
+    return base + rng.normal(0.0, 5.0, n), base + rng.normal(0.0, 5.0, n) - worse
+
+
+def parity_pairs(rng: np.random.Generator, n: int, worse: float = 0.0) -> tuple[Floats, Floats]:
+    group = (np.arange(n) % 3 == 0).astype(float)
+    before = (rng.random(n) < 0.6).astype(float)
+    after = np.where(rng.random(n) < 0.3, rng.permutation(before), before)
+    after = np.where((group == 1) & (rng.random(n) < worse / 60.0), 0.0, after)
+    return np.stack([100.0 * before, group], axis=1), np.stack([100.0 * after, group], axis=1)
+
+
+def area_pairs(rng: np.random.Generator, n: int, worse: float = 0.0) -> tuple[Floats, Floats]:
+    positive = (np.arange(n) % 3 == 0).astype(float)
+    base = rng.normal(1.2 * positive, 1.0)
+    before, after = base + rng.normal(0.0, 0.4, n), base + rng.normal(0.0, 0.4, n) - worse * positive
+    return np.stack([before, positive], axis=1), np.stack([after, positive], axis=1)
+
+
+CASES = {
+    "mean": (mean_pairs, mean),
+    "parity": (parity_pairs, parity),
+    "area": (area_pairs, area),
+}
 
 points = st.integers(-1000, 1000).map(lambda x: x / 10.0)
 samples = st.lists(points, min_size=2, max_size=12)
