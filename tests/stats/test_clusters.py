@@ -163,7 +163,7 @@ def test_the_same_drop_of_every_sample_is_judged_by_the_signs_of_the_clusters(te
 
 
 @each("test", [clustered_t, clustered_exact])
-@each(("clusters", "rough"), [(29, True), (30, False), (1200, False)])
+@each(("clusters", "rough"), [(2, True), (29, True), (30, False), (1200, False)])
 def test_the_reasons_say_how_many_clusters_there_are_and_whether_they_are_few(test, clusters, rough) -> None:
     d, codes = binary(np.random.default_rng(3), clusters)
     (reason, *_) = test(d, codes, **RATES).reasons

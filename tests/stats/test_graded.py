@@ -92,6 +92,7 @@ def test_boundaries_are_where_the_run_stops(shape: str, drop: float, theta: floa
     passes = [n for n, limit in walk.passes if sums[int(n) - 1] >= limit]
     assert fails == ([result.n] if result.stop == "regression" else [])
     assert passes == ([result.n] if result.stop == "futility" else [])
+    assert all(n < 600 for n, _ in graded_boundaries(units_of(d, binary=False), theta=theta, **RATES).passes)
 
 
 def test_no_bounded_score_passes_before_a_drop_of_whole_losses_would_have_shown_one() -> None:

@@ -24,9 +24,9 @@ class Pattern:
     beta: float = 0.2
     discordance: float | None = None
 
-    def judged(self, values: np.ndarray, n_max: int | None = None, *, figures: bool = True) -> SequentialResult:
+    def judged(self, values: np.ndarray) -> SequentialResult:
         rates = {"theta": self.theta, "alpha": self.alpha, "beta": self.beta, "discordance": self.discordance}
-        return gsprt_test(units_of(values, n_max=n_max), **rates, figures=figures)
+        return gsprt_test(units_of(values), **rates)
 
     def values(self, signs: tuple[int, ...]) -> np.ndarray:
         values = np.zeros(self.n)

@@ -10,7 +10,7 @@ from scipy.special import ndtr
 from scipy.stats import binom, norm
 from statsmodels.stats.power import NormalIndPower
 
-from accgate.stats.mcnemar import mcnemar_critical, mcnemar_n, mcnemar_power
+from accgate.stats.mcnemar import mcnemar_critical, mcnemar_n, mcnemar_power, mcnemar_theta
 from accgate.stats.power import (
     N_LIMIT,
     detectable_effect,
@@ -128,6 +128,12 @@ def test_the_planned_pairs_reach_the_power_with_none_to_spare(alpha, beta, theta
     n, share = mcnemar_n(theta, discordance=q, alpha=alpha, beta=beta), max(q, theta / 100.0)
     assert enumerated_power(n, theta, share, alpha) >= 1.0 - beta - 1e-9
     assert enumerated_power(n - 1, theta, share, alpha) < 1.0 - beta
+
+
+@each("theta", [0.1, 0.03])
+def test_past_20_000_changed_pairs_the_planned_pairs_detect_the_drop_that_they_are_planned_for(theta: float) -> None:
+    rates = {"discordance": 0.1, "alpha": 0.05, "beta": 0.2}
+    assert mcnemar_theta(mcnemar_n(theta, **rates), **rates) == pytest.approx(theta, rel=2e-4)
 
 
 def test_a_plan_past_every_dataset_is_answered_without_a_search() -> None:

@@ -13,7 +13,7 @@ from scipy import stats
 
 from accgate.stats.paired import paired_t
 from accgate.stats.result import TestResult
-from accgate.stats.statistics import StatisticUndefined, statistic_test, tails, value_or_nan
+from accgate.stats.statistics import StatisticUndefined, influence_values, statistic_test, tails, value_or_nan
 from tests.stats.sequences import RATES, assert_says_one_thing, rejects
 from tests.support.cases import each
 
@@ -240,6 +240,16 @@ def test_a_statistic_without_a_value_on_a_whole_side_is_an_error_that_names_the_
         statistic_test(rows, rows, area, **RATES)
     with pytest.raises(StatisticUndefined, match="the candidate"):
         statistic_test([1.0, 2.0], [0.0, 0.0], lambda x: 1.0 / x.mean(), **RATES)
+
+
+def test_what_has_no_value_without_one_unit_names_that_unit() -> None:
+    x = np.array([0.0, 3.0, 0.0])
+    with pytest.raises(StatisticUndefined, match="without sample 1"):
+        influence_values(lambda i: 1.0 / x[i].mean(), 3)
+    with pytest.raises(StatisticUndefined, match="without cluster b"):
+        influence_values(lambda i: 1.0 / x[i].mean(), 3, clusters=["a", "b", "a"])
+    with pytest.raises(StatisticUndefined, match="all samples"):
+        influence_values(lambda i: math.log(-len(i)), 3)
 
 
 def test_resamples_without_a_value_count_against_a_regression() -> None:
