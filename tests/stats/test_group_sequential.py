@@ -78,12 +78,6 @@ def test_futility_stands_below_efficacy_at_every_look_but_the_last(looks: int, a
     assert np.all(np.diff(futility) > 0.0)
 
 
-def test_one_look_is_the_fixed_test() -> None:
-    design = group_design(1, 0.05, 0.2)
-    figures = (design.inflation, *design.efficacy, *design.futility)
-    assert figures == pytest.approx((1.0, norm.isf(0.05), norm.ppf(0.2)), abs=1e-6)
-
-
 PATTERNS = {  # n, changed samples, theta, alpha, looks
     "every sample": (8, tuple(range(8)), 60.0, 0.3, 3),
     "at the looks": (40, (9, 19, 29, 39, 10, 20, 30, 0), 15.0, 0.25, 4),

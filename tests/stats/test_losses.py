@@ -17,7 +17,6 @@ from accgate.stats.graded import graded_test
 from accgate.stats.losses import (
     Margins,
     Spread,
-    drop_without_change,
     flip_margins,
     lower_limit,
     normal_spread,
@@ -163,10 +162,6 @@ def test_the_lower_limit_of_whole_losses_is_clopper_and_pearson_s(lost: int, n: 
     d = np.repeat([-100.0, 0.0], [lost, n - lost])
     exact = 100.0 * beta_law.ppf(1.0 - ALPHA, lost + 1, n - lost)
     assert lower_limit(d, np.ones(n), -quantile(ALPHA), loss=100.0) == pytest.approx(-exact, rel=0.01)
-
-
-def test_what_no_loss_in_n_rules_out_is_seen_with_that_chance() -> None:
-    assert (1.0 - drop_without_change(80, 0.2, 50.0) / 50.0) ** 80 == pytest.approx(0.2)
 
 
 @each(("ties", "sd"), [(0.0, 5.0), (0.9, 1.0)])

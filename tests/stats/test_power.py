@@ -17,7 +17,6 @@ from accgate.stats.power import (
     normal_cdf,
     one_sample_n,
     paired_binary_effect,
-    quantile,
     quantile_sum,
     share_of_alpha,
     two_sample_n,
@@ -32,12 +31,6 @@ betas = st.floats(1e-3, 0.5)
 def z_power(effect: float, n: float, alpha: float, ratio: float) -> float:
     """statsmodels' power of the one-sided z test; ratio is the other side's n over this one's, 0 for one sample."""
     return float(NormalIndPower().power(effect, n, alpha, ratio=ratio, alternative="larger"))
-
-
-@pytest.mark.parametrize(("alpha", "beta"), ERROR_RATES)
-def test_the_sum_of_quantiles_is_that_of_the_normal_distribution(alpha: float, beta: float) -> None:
-    assert quantile(alpha) == pytest.approx(norm.ppf(alpha), rel=1e-12)
-    assert quantile_sum(alpha, beta) == pytest.approx(norm.isf(alpha) + norm.isf(beta), rel=1e-12)
 
 
 @given(sd=st.floats(0.1, 100.0), n=st.integers(1, 10**5), alpha=alphas, beta=betas)
