@@ -10,7 +10,6 @@ from accgate.stats.power import hoeffding_margin, hoeffding_n, hoeffding_probabi
 from tests.support.cases import each
 
 confidences = st.floats(0.5, 0.9999)
-margins = st.floats(0.005, 0.5)
 sizes = st.integers(1, 10**5)
 
 
@@ -50,8 +49,6 @@ def test_the_bound_is_the_published_formula(n: int, population: int) -> None:
 def test_n_is_the_least_whose_bound_reaches_the_confidence(margin, population, confidence) -> None:
     n = hoeffding_n(margin, population=population, confidence=confidence)
     exponent = math.log(2 / (1 - confidence)) / (2 * margin**2)
-    least = next(
-        k for k in range(1, (population or 10**6) + 1) if left_by_hand(k, population) <= k / exponent * (1 + 1e-9)
-    )
-    assert n == least
+    counts = range(1, (population or 10**6) + 1)
+    assert n == next(k for k in counts if left_by_hand(k, population) <= k / exponent * (1 + 1e-9))
     assert n <= hoeffding_n(margin, confidence=confidence)

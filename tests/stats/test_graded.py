@@ -121,6 +121,7 @@ def test_the_next_look_is_where_the_run_stops_and_its_share_is_whole_there() -> 
     now = graded_next(units_of(d[: result.n], n_max=500, binary=False), theta=2.0, **RATES)
     assert result.stop == "futility"
     assert before.next_n == result.n
+    assert 0.5 < before.share < 1.0
     assert now.share == 1.0
     early = graded_next(units_of(d[:20], n_max=500, binary=False), theta=2.0, **RATES)
     assert (early.next_n, early.allowed) == (32, 0.0)
