@@ -121,12 +121,15 @@ def test_the_next_look_is_where_the_run_stops_and_its_share_is_whole_there() -> 
     now = graded_next(units_of(d[: result.n], n_max=500, binary=False), theta=2.0, **RATES)
     assert result.stop == "futility"
     assert before.next_n == result.n
-    assert 0.5 < before.share < 1.0
     assert now.share == 1.0
     early = graded_next(units_of(d[:20], n_max=500, binary=False), theta=2.0, **RATES)
     assert (early.next_n, early.allowed) == (32, 0.0)
     assert 0.0 <= early.share <= 20 / 89
     assert math.isnan(early.passes)
+    lower = d[:40] - 1.0
+    free = graded_next(units_of(lower, n_max=500, binary=False, loss=math.inf), theta=2.0, **RATES)
+    assert free.share == pytest.approx((2.0 * 40 + lower.sum()) / (2.0 * 40 + free.passes))
+    assert 0.0 < free.share < 1.0
 
 
 def test_only_a_run_that_came_to_its_end_reports_what_it_sees() -> None:
