@@ -176,7 +176,7 @@ def kind_of(row: Ints, runs: int) -> Kind:
 
     `runs` of these runs are the candidate's.
     """
-    ways = np.zeros((runs + 1, int(row.sum()) + 1))  # of choosing so many runs with so many right answers
+    ways = np.zeros((runs + 1, int(row.sum()) + 1))  # [k, t]: to choose k runs with t right answers
     ways[0, 0] = 1.0
     for value in row.tolist():
         ways[1:, value:] += ways[:-1, : ways.shape[1] - value]

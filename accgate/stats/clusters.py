@@ -206,7 +206,7 @@ def visible_in_clusters(sizes: Floats, least: float | None, *, alpha: float, bet
 
     def chance_seen(drop: float) -> float:
         """Return the probability that at least `needed` clusters change."""
-        few = np.eye(1, needed)[0]  # of each number of changed clusters below that
+        few = np.eye(1, needed)[0]  # probability of each number of changed clusters under `needed`
         for size, count in zip(values, counts, strict=True):
             share = -math.expm1(float(size) * math.log1p(-drop / 100.0)) if drop < 100.0 else 1.0
             most = 1.0 - special.bdtrc(np.minimum(np.arange(needed), count), count, share)

@@ -75,9 +75,10 @@ def _upper_limit(lost: int, gained: int, n: int, alpha: float, mid_p_limit: floa
     outcomes = _Outcomes(first, least, n, q_low, q_high)
     aim, width = float(special.ndtri(alpha * (1.0 - NUISANCE - SLACK))), order - (gained - lost) / n
     limit = _crossing(outcomes.probit, aim, order, (-q_high, q_high), max(width, 1e-3 / n), 1e-5)
-    # Exact still: the rejected outcomes come first and have probability at most alpha at each difference d >= 0, and by
-    # their likelihood ratio at most alpha (1 - d) ** fewest, with the fewest losses that reject: past the least limit
-    # of the others, there is room for the share that the nuisance may spend.
+    # A limit stays exact when it moves to the side of 0 of the decision. The rejected outcomes come first in the order,
+    # and have probability at most alpha at each difference d >= 0: by their likelihood ratio at most
+    # alpha (1 - d) ** fewest, with the fewest losses that reject. Beyond the least limit of the other outcomes that
+    # leaves room for the share of alpha that the nuisance parameter may spend.
     if rejected:
         return min(limit, math.nextafter(0.0, -1.0))
     fewest = -math.log2(alpha) if mid_p_limit is None else -math.log2(mid_p_limit) - 1.0
@@ -177,7 +178,7 @@ def _least_losses(m: Floats, lost: int, gained: int, n: int, limit: float, alpha
         least = least + fewer
     least[seen] = min(least[seen], lost)
     least = np.maximum(least, critical) if lost >= critical[seen] else np.minimum(least, critical)
-    # A larger set is safe: fill what rounding left open under a loss in place of a gain, and of no change.
+    # A larger set is safe: add what rounding left out although an outcome with fewer losses is in.
     least = np.minimum.accumulate(least[::-1])[::-1]
     return np.minimum.accumulate(least - m) + m
 

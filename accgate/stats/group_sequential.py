@@ -176,7 +176,7 @@ class Looks:
 
 def looks_of(units: Units, design: GroupDesign, *, theta: float, alpha: float) -> Looks:
     """Return the looks that a run has reached."""
-    unit = np.searchsorted(units.samples, _samples_at(units, design))  # that completes each look's share
+    unit = np.searchsorted(units.samples, _samples_at(units, design))  # the units that complete the looks
     unit = unit[unit < len(units.totals)]
     n, spent = units.samples[unit].astype(float), obrien_fleming_spending(design.fractions, alpha)[: len(unit)]
     changed = np.searchsorted(units.events, unit, side="right")

@@ -115,7 +115,7 @@ def schedule(units: Units, *, theta: float, alpha: float, beta: float, discordan
     whatever the plan was.
     """
     n, drop = units.samples.astype(float), theta / 100.0
-    root = np.sqrt(np.cumsum(units.totals != 0.0) + 0.375)  # of a count, whose standard deviation is then a half
+    root = np.sqrt(np.cumsum(units.totals != 0.0) + 0.375)  # Anscombe: its standard deviation is 1/2
     expected = min(max(TYPICAL if discordance is None else discordance, drop), 1.0)
     rate = np.clip(np.maximum(np.minimum(expected, (root + 0.5) ** 2 / n), root**2 / n), drop, 1.0)
     per, at_expected = _needed(rate, drop, alpha, beta), _needed(np.array([expected]), drop, alpha, beta)
@@ -306,7 +306,7 @@ class Passing:
         return np.where(before < 0, NONE, self._most_lost(np.maximum(before, 0), np.arange(len(before))))
 
     def _most_lost(self, unit: Ints, event: Ints) -> Ints:
-        return least_of_each(lambda lost: ~self.holds(unit, event, lost), event + 1) - 1  # the ratio rises with it
+        return least_of_each(lambda lost: ~self.holds(unit, event, lost), event + 1) - 1  # the ratio rises with `lost`
 
     def sums(self, unit: Ints) -> Floats:
         """Return the least sum of differences (points) that passes at each unit.

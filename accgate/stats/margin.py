@@ -129,7 +129,7 @@ class _MarginTest:
             return np.asarray(_signed_root(lost.astype(float), changed - lost, self.n, -self.drop) <= limit + 1e-9)
 
         low = least_of_each(is_in, changed.astype(np.int64) + 1).astype(float)
-        # An outcome that stays in the region with a loss for a gain or no change: the probability rises with the drop.
+        # With a loss instead of a gain or no change an outcome stays in: so its probability rises with the drop.
         least = np.minimum.accumulate(low[::-1])[::-1]
         return np.asarray(np.minimum.accumulate(least - changed) + changed)
 

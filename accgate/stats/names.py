@@ -15,8 +15,8 @@ TESTS: tuple[TestName, ...] = ("auto", "two-sample", "target", *PAIRED_TESTS)
 DEFAULT_SEQUENTIAL: TestName = "gsprt"
 Correction = Literal["none", "bonferroni", "holm", "bh"]
 MOST_PAIRS = 20_000  # past them McNemar's exact test loses under a hundredth of its samples to discreteness
-# Under so many units of graded scores sign flips decide, which are exact where the sides are exchangeable. They hold no
-# error rate where gains are rarer and larger than losses. The bootstrap does once it sees some (benchmarks/shapes.py).
+# With fewer units of graded scores sign flips decide, which are exact if the sides are exchangeable. If gains are rarer
+# and larger than losses they hold no error rate; the bootstrap does once it sees some gains (benchmarks/shapes.py).
 FEWEST_UNITS = 50
 TEST_WORDS = {  # what a test is called in a sentence
     "paired": "a paired test of the same samples",

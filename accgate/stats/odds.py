@@ -134,7 +134,7 @@ class Limits:
         if not len(event):
             return FURTHEST if beyond else -FURTHEST
         counts = np.bincount(kind, minlength=len(kinds))
-        last = int(event.min()) == self.outcome.event  # of one stage the order of the events does not matter
+        last = int(event.min()) == self.outcome.event  # then the order of the events does not matter
 
         def probability(tilt: float) -> float:
             growth = self._tilted(tilt)[0]

@@ -26,7 +26,7 @@ LOOSEST = 0.15, 0.4  # alpha and beta: at larger ones hardly any look is worth i
 ACCURACY = 2e-3  # of both error rates, relative
 FAR = 1e3  # a bound that is never met
 LONGEST = 1.45  # samples of a run, in those of the test at a fixed n: more are not used
-ROOMS = {True: (1.2, 1.3, LONGEST), False: (0.4, 0.6, 0.8, 1.1, LONGEST)}  # for which it is solved
+ROOMS = {True: (1.2, 1.3, LONGEST), False: (0.4, 0.6, 0.8, 1.1, LONGEST)}  # the rooms that are solved
 
 
 @dataclass(frozen=True)
