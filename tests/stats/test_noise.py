@@ -141,7 +141,6 @@ def test_no_more_between_questions_than_within_is_taken_as_none() -> None:
     parts = variance_parts(np.array([[0.0, 100.0], [100.0, 0.0], [0.0, 100.0]]))
     assert (parts.between, parts.within, parts.error_limit) == (0.0, 5000.0, 0.0)
     assert parts.error_now == pytest.approx(math.sqrt(5000.0 / 6.0))
-    assert parts.error_2x == pytest.approx(math.sqrt(5000.0 / 12.0))
     assert "differ no more than" in parts.reasons[0]
 
 
