@@ -159,12 +159,13 @@ def test_fewer_than_two_questions_have_no_standard_error(shape: tuple[int, int],
     assert ("one question" if shape[0] == 1 else "there are no scores") in parts.reasons[0]
 
 
-def test_limits_of_the_discordance_of_few_samples_are_korn_and_graubards() -> None:
-    """Their effective size by SciPy's t with one degree of freedom less than there are samples."""
-    values = 100.0 * (np.random.default_rng(5).random((8, 4)) < 0.5)
+@each("values", [np.eye(8, 4) + np.eye(8, 4, 1), np.tile([0.0, 0.0, 1.0, 1.0], (8, 1))])
+def test_limits_of_the_discordance_of_few_samples_are_korn_and_graubards(values: np.ndarray) -> None:
+    """Their effective size, at most all pairs, by SciPy's t with one degree of freedom less than there are samples."""
     pairs = [np.mean([a != b for a, b in itertools.combinations(row, 2)]) for row in values]
     share, n = float(np.mean(pairs)), len(values)
-    size = n * (norm.ppf(0.975) / t.ppf(0.975, n - 1)) ** 2 * share * (1.0 - share) / np.var(pairs)
+    size = n * (norm.ppf(0.975) / t.ppf(0.975, n - 1)) ** 2 * share * (1.0 - share)
+    size /= max(np.var(pairs), share * (1.0 - share) / 6.0)
     assert size > n
     limits = (beta.ppf(0.025, share * size, (1.0 - share) * size + 1.0),
               beta.ppf(0.975, share * size + 1.0, (1.0 - share) * size))  # fmt: skip
