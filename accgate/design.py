@@ -1,4 +1,4 @@
-"""What a check asks for, the kinds of reference, and which test decides it."""
+"""What a user asks of a check, and which test decides it."""
 
 from __future__ import annotations
 
@@ -7,8 +7,15 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal, TypeVar
 
 from accgate.errors import BadInput, Tier
-from accgate.stats import PAIRED_TESTS, SEQUENTIAL_TESTS, TESTS, TestName
-from accgate.stats.names import DEFAULT_SEQUENTIAL, FEWEST_UNITS, MOST_PAIRS
+from accgate.stats.names import (
+    DEFAULT_SEQUENTIAL,
+    FEWEST_UNITS,
+    MOST_PAIRS,
+    PAIRED_TESTS,
+    SEQUENTIAL_TESTS,
+    TESTS,
+    TestName,
+)
 from accgate.text import drop_word
 
 if TYPE_CHECKING:
@@ -22,9 +29,9 @@ FEWEST_CLUSTERS = 30  # under which there is no early stop
 
 @dataclass(frozen=True)
 class Mean:
-    """A reference of which only mean, size and maybe sigma are known.
+    """A reference of which only the mean is known, and its size.
 
-    sigma is the standard deviation of one score.
+    sigma is the standard deviation of one score, if known.
     """
 
     mean: float
@@ -45,9 +52,9 @@ class Design:
 
     sigma and theta are in points. `discordance` is the share of samples expected to change. With `early_stopping` a
     paired `auto` test is sequential. H0 allows a drop of `allowed_drop`, and `theta` is what H1 exceeds it by. With
-    `certify` a pass must prove by its 1 - alpha bound that the drop is less than both together. A check of the `tier`
-    advisory fails no run. `group_alpha` is what its groups may spend together, and `drift_alpha` what the decline since
-    the anchor may; None where these are only reported.
+    `certify` a run passes only if its 1 - alpha bound excludes a drop of both together. A check of the `tier` advisory
+    fails no run. `group_alpha` is the alpha that all groups share, and `drift_alpha` that of the decline since the
+    anchor; None if these are only reported.
     """
 
     test: TestName = "auto"
@@ -69,25 +76,22 @@ class Design:
     def drop(self) -> str:
         """What a change for the worse is called.
 
-        It is a drop, or a rise where lower is better.
+        It is a drop, or a rise if lower is better.
         """
         return drop_word(self.higher_is_better)
 
     @property
     def may_stop_early(self) -> bool:
-        """Whether a paired check shall stop as soon as the evidence allows.
-
-        The user wants it so.
-        """
+        """Whether the user asked for an early stop of a paired check."""
         return self.test in SEQUENTIAL_TESTS or (self.early_stopping and self.test == "auto")
 
     def at_fixed_n(self) -> Design:
-        """Return the same without an early stop."""
+        """Return the same design without an early stop."""
         return replace(self, test="auto", early_stopping=False)
 
     @property
     def statistic_method(self) -> Literal["influence", "bootstrap"]:
-        """How a statistic that is no mean of scores is tested."""
+        """How a statistic that is not a mean of scores is tested."""
         return "bootstrap" if self.test == "bootstrap" else "influence"
 
     @property
@@ -100,9 +104,9 @@ class Design:
 
 
 def allowed_points(value: float | str, mean: float | None) -> float:
-    """Read an allowed drop in points.
+    """Read an allowed drop, points or a percentage of the reference's mean, as points.
 
-    It is a number of them, or a percentage of the reference's mean. Without a mean it is the percentage of 100 points.
+    Without a mean it is the percentage of 100 points.
 
     Raises
     ------
@@ -149,10 +153,9 @@ def _number_in(text: str) -> float:
 
 
 def oriented(value: Figure, higher_is_better: bool) -> Figure:
-    """Turn a mean or difference so that higher is better.
+    """Negate means or differences (points) of a lower-is-better metric, so that higher is better.
 
-    It may be an array of them, in points. The only place that knows the sign of a lower-is-better metric. Turned twice,
-    a value is itself again.
+    No other code negates scores. A value that is passed through twice is itself again.
 
     >>> oriented(-2.0, True), oriented(-2.0, False)
     (-2.0, 2.0)
@@ -173,10 +176,10 @@ Method = Literal[
 class Data:
     """What is known of the data that a check is decided on.
 
-    `reference` is what there is of it, and `n` the samples of the run. `binary` says whether all scores are 0 or 100,
-    None where only the run shows it. `answers` are those to one sample in the reference and in the candidate, and
-    `clusters` the number of clusters. Where `is_whole` is False only the beginning of the run is there, and more
-    clusters may come. With a `statistic` it is decided on that, by this method.
+    `reference` says what is known of the reference, and `n` counts the samples of the run. `binary` says whether all
+    scores are 0 or 100, None if only the run will show it. `answers` are the numbers of answers to one sample in the
+    reference and in the candidate, and `clusters` is the number of clusters. `is_whole` is False for the beginning of a
+    run, of which more clusters may come. `statistic` is the method for a statistic that is not a mean of scores.
     """
 
     reference: Given = "scores"
@@ -207,9 +210,9 @@ class Data:
 class Choice:
     """The test that decides a check.
 
-    `test` is its name in verdicts, and `method` the way in which it is computed. Where a check asked for an early stop
-    and has none, `obstacle` says why. Where only the run shows whether all scores are 0 or 100, `possible` has the
-    tests that it may be, and `test` is one whose samples are enough for either.
+    `test` is its name in verdicts, and `method` the way in which it is computed. `obstacle` says why a check has no
+    early stop although the user asked for one. If only the run will show whether all scores are 0 or 100, `possible`
+    has the two tests that may decide, and `test` is one whose planned samples are enough for either.
     """
 
     test: str
@@ -235,7 +238,7 @@ class Choice:
 def choose_test(design: Design, data: Data) -> Choice:
     """Choose the test that decides a check.
 
-    Nothing else in accgate does.
+    No other code chooses one.
 
     Raises
     ------
@@ -268,9 +271,9 @@ def choose_test(design: Design, data: Data) -> Choice:
 
 
 def given_of(reference: object) -> Given:
-    """Return what there is of a reference.
+    """Return what is known of a reference.
 
-    Without any, the score of each sample is planned for.
+    Before there is one, a plan counts on the score of each sample.
     """
     return "target" if isinstance(reference, Target) else "mean" if isinstance(reference, Mean) else "scores"
 
@@ -296,15 +299,15 @@ def refuse_unsuitable(test: str, reference: Given) -> None:
 def exact_test(n: int) -> str:
     """Name the exact test of n pairs.
 
-    Past some thousands the unconditional one takes too long and gains nothing.
+    Beyond `MOST_PAIRS` the unconditional one is slow and gains nothing.
     """
     return "unconditional" if n <= MOST_PAIRS else "paired"
 
 
 def _obstacle(design: Design, data: Data) -> Obstacle | None:
-    """Return why a check that asks for an early stop has none.
+    """Return why a check has no early stop although the user asked.
 
-    None where it has one.
+    The answer is None if it has one.
     """
     if data.has_few_clusters:
         return "few-clusters"
@@ -316,7 +319,7 @@ def _obstacle(design: Design, data: Data) -> Obstacle | None:
 def _sequential(design: Design, data: Data) -> Choice | None:
     """Choose the test that may stop early.
 
-    It is there if something tells which drop to look for.
+    The answer is None if nothing says which drop to look for.
     """
     if design.has_looks:
         return Choice("group-sequential", "looks")
@@ -338,7 +341,7 @@ def _fixed(test: str, design: Design, data: Data) -> Choice:
     Raises
     ------
     BadInput
-        For the unconditional test of other scores than single ones of 0 or 100.
+        If the unconditional test is asked for other scores than one of 0 or 100 of each sample.
     """
     if test == "unconditional" and not data.is_exact:
         raise BadInput("the unconditional test needs one score of 0 or 100 of each sample, and no clusters; use auto")
@@ -356,7 +359,7 @@ def _fixed(test: str, design: Design, data: Data) -> Choice:
 def _method_of_pairs(design: Design, data: Data) -> Method:
     """Return how the paired test is computed.
 
-    It is exact where scores are 0 or 100, else it goes by their spread.
+    Scores of 0 or 100 have an exact test, others one by their spread.
     """
     if data.is_exact:
         return "margin" if design.allowed_drop else "mcnemar"

@@ -203,7 +203,7 @@ def stopped(test: TestName, differences: Floats, q: float, theta: float) -> tupl
     units = units_of(differences)
     if test == "e-process":
         path = betting_path(units.totals, units.sizes, bound=100.0, theta=theta, alpha=ALPHA, beta=BETA)
-        return path.stop, path.decision == "regression"
+        return path.used, path.stop == "regression"
     if test == "gsprt":
         result = gsprt_test(units, theta=theta, alpha=ALPHA, beta=BETA, discordance=q, figures=False)
     else:

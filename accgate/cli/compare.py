@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from accgate.cli.common import layout_of, print_note, print_outcome, rate_options, scores_options
 from accgate.errors import PASSED
 from accgate.inputs.rows import COMPARED
-from accgate.stats import TESTS
+from accgate.stats.names import TESTS
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -20,7 +20,7 @@ from accgate.inputs.paths import no_file
 from accgate.inputs.toml import TomlFile, read_toml
 from accgate.inputs.typed import adapter_of, parse_table_of
 from accgate.records.file import file_name
-from accgate.stats import PAIRED_TESTS
+from accgate.stats.names import PAIRED_TESTS
 from accgate.tasks import ENDINGS, library_file, library_names
 from accgate.text import closest, nearest
 

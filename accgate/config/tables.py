@@ -11,7 +11,7 @@ from pydantic.dataclasses import dataclass
 
 from accgate.errors import LIMITS, Tier
 from accgate.inputs.typed import CLOSED, Count, Flag, Number, Text, Texts, Whole, setting
-from accgate.stats import Correction, TestName
+from accgate.stats.names import Correction, TestName
 from accgate.tasks.schema import Beta, ChosenBy, Level, ReasoningUse, Share
 
 EngineName = Literal["vllm", "openai", "llamacpp", "recorded", "ray"]

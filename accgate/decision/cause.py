@@ -10,8 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from accgate.stats import coin_evidence
-from accgate.stats.betting import share_evidence
+from accgate.stats.betting import coin_evidence, share_evidence
 from accgate.stats.noise import clopper_pearson
 
 Kind = Literal["all back", "put back", "set alone", "pair back"]

@@ -14,8 +14,9 @@ from accgate.decision.gamma import gamma_of, is_by_outcomes
 from accgate.decision.outcome import outcome_of
 from accgate.decision.stopping import decisive_part
 from accgate.design import Target
-from accgate.stats import SequentialResult, TestResult
 from accgate.stats.repeats import collapses_of
+from accgate.stats.result import TestResult
+from accgate.stats.sequential import SequentialResult
 from accgate.verdict import CandidateSummary, ReferenceSummary, Verdict, texts_of
 from accgate.verdict.figures import Collapse, Lack
 

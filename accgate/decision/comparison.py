@@ -17,9 +17,10 @@ from accgate.records.ids import Ids, order_of
 from accgate.records.membership import cluster_labels, codes_of, groups_of
 from accgate.records.pairing import chance_correlation
 from accgate.records.scores import LARGEST, ROUNDING, Floats, Scores, check_range, from_python, in_points
-from accgate.stats import Correction, Rows, TestName, adjust_p_values, share_of_alpha
-from accgate.stats.multiplicity import level_shares
-from accgate.stats.statistics import Method, unit_codes
+from accgate.stats.multiplicity import adjust_p_values, level_shares
+from accgate.stats.names import Correction, TestName
+from accgate.stats.power import share_of_alpha
+from accgate.stats.statistics import Method, Rows, unit_codes
 from accgate.verdict import Figure, Reason, Verdict
 
 Order = Literal["random", "given"]

@@ -14,7 +14,7 @@ from accgate.decision.outcome import Outcome, possible_failure
 from accgate.design import Design
 from accgate.errors import VerdictName
 from accgate.records.scores import Floats, is_binary
-from accgate.stats import TestResult
+from accgate.stats.result import TestResult
 from accgate.verdict import Figure, Reason
 
 UNEVEN = 1e-3  # relative spread of falls that are all but equal, so that a t test has a variance

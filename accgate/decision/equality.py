@@ -22,7 +22,8 @@ from accgate.evaluation.pair import Records, SideBySide, common_records
 from accgate.planning.checks import Check, account_of
 from accgate.records.file import Record
 from accgate.references.store import scores_of
-from accgate.stats import Correction, share_of_alpha
+from accgate.stats.names import Correction
+from accgate.stats.power import share_of_alpha
 from accgate.verdict import Answer, CandidateSummary, Reason, ReferenceSummary, Verdict
 from accgate.verdict.figures import ReplyChange, ReplyChanges
 

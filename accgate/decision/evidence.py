@@ -20,9 +20,9 @@ from accgate.records.file import Record
 from accgate.records.membership import clusters_of
 from accgate.records.pairing import pair_scores
 from accgate.records.scores import Codes, Floats, Scores
-from accgate.stats import Repeats, Rows
-from accgate.stats.answers import repeats_of
+from accgate.stats.answers import Repeats, repeats_of
 from accgate.stats.sequential import places_of
+from accgate.stats.statistics import Rows
 
 if TYPE_CHECKING:
     from accgate.design import Figure

@@ -19,11 +19,12 @@ import numpy.typing as npt
 from accgate.decision.evidence import Evidence
 from accgate.design import oriented
 from accgate.records.scores import Floats
-from accgate.stats import Units, adjust_p_values, betting_path, units_of, weighted_bootstrap
-from accgate.stats.betting import confidence_sequence
+from accgate.stats.betting import betting_path, confidence_sequence
+from accgate.stats.bootstrap import weighted_bootstrap
 from accgate.stats.difference import exact_difference_interval
+from accgate.stats.multiplicity import adjust_p_values
 from accgate.stats.paired import mcnemar_p
-from accgate.stats.sequential import include
+from accgate.stats.sequential import Units, include, units_of
 from accgate.text import count_of, some_of
 from accgate.verdict import GroupFigures, Reason, Verdict
 from accgate.verdict.figures import NO_GROUP, Groups

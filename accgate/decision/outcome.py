@@ -9,15 +9,7 @@ from accgate.decision.evidence import Evidence
 from accgate.decision.stopping import sequential_test
 from accgate.design import FEWEST_CLUSTERS, Choice, Mean, Method, Target, choose_test
 from accgate.records.scores import Floats, Scores
-from accgate.stats import (
-    SequentialResult,
-    TestResult,
-    Unsigned,
-    mcnemar_exact,
-    quantile,
-    repeats_exact,
-    weighted_bootstrap,
-)
+from accgate.stats.bootstrap import weighted_bootstrap
 from accgate.stats.clusters import block_of, cluster_totals, clustered_exact, clustered_t
 from accgate.stats.losses import (
     Margins,
@@ -29,11 +21,13 @@ from accgate.stats.losses import (
     with_unseen,
 )
 from accgate.stats.margin import margin_p, margin_test
-from accgate.stats.paired import mcnemar_p, paired_t
-from accgate.stats.repeats import sum_tails
+from accgate.stats.paired import mcnemar_exact, mcnemar_p, paired_t
+from accgate.stats.power import quantile
+from accgate.stats.repeats import repeats_exact, sum_tails
 from accgate.stats.resampling import sign_flip
-from accgate.stats.result import move
-from accgate.stats.statistics import StatisticUndefined, statistic_test
+from accgate.stats.result import TestResult, move
+from accgate.stats.sequential import SequentialResult
+from accgate.stats.statistics import StatisticUndefined, Unsigned, statistic_test
 from accgate.stats.unconditional import unconditional_exact, unconditional_rejects
 from accgate.stats.unpaired import Moments, student_t, target_z, two_sample_z, welch_t
 from accgate.verdict import Reason

@@ -20,8 +20,11 @@ from accgate.errors import VerdictName
 from accgate.planning.account import Account
 from accgate.planning.checks import Check
 from accgate.records.scores import Floats
-from accgate.stats import Repeats, TestResult, mcnemar_exact, repeats_exact
+from accgate.stats.answers import Repeats
+from accgate.stats.paired import mcnemar_exact
 from accgate.stats.pooled import Series, pooled_rejects, pooled_test
+from accgate.stats.repeats import repeats_exact
+from accgate.stats.result import TestResult
 from accgate.text import some_of
 from accgate.verdict import CandidateSummary, Reason, ReferenceSummary, Verdict
 

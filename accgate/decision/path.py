@@ -10,7 +10,7 @@ import numpy as np
 from accgate.decision.evidence import Evidence
 from accgate.decision.stopping import sequential_test
 from accgate.design import oriented
-from accgate.stats import SequentialResult
+from accgate.stats.sequential import SequentialResult
 from accgate.verdict import Verdict
 
 Points = tuple[tuple[float, float], ...]

@@ -19,7 +19,7 @@ from accgate.planning.checks import Check
 from accgate.planning.cost import estimate_of
 from accgate.records.file import Record
 from accgate.records.scores import Scores
-from accgate.stats import n_without_change
+from accgate.stats.gsprt import n_without_change
 
 
 class EarlyStop:

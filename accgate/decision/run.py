@@ -23,7 +23,7 @@ from accgate.records.log import failed_of
 from accgate.references.anchor import drift_since, find_anchor
 from accgate.references.settings import batch_note, prompt_change, setting_changes
 from accgate.result import EngineInfo, Result, deciding
-from accgate.stats import PAIRED_TESTS
+from accgate.stats.names import PAIRED_TESTS
 from accgate.verdict import Allowed, CandidateSummary, Reason, ReferenceSummary, Verdict, texts_of
 
 

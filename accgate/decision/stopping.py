@@ -17,8 +17,8 @@ from accgate.decision.evidence import Evidence
 from accgate.errors import BadInput
 from accgate.planning.samples import visible_theta
 from accgate.records.scores import Scores
-from accgate.stats import LOOKS, Repeats, SequentialResult, Units, betting_path, group_design, units_of
-from accgate.stats.betting import e_process_test
+from accgate.stats.answers import Repeats
+from accgate.stats.betting import betting_path, e_process_test
 from accgate.stats.early_repeats import (
     RepeatsSchedule,
     repeats_boundaries,
@@ -27,10 +27,16 @@ from accgate.stats.early_repeats import (
     visible_drop,
 )
 from accgate.stats.graded import graded_next
-from accgate.stats.group_sequential import group_sequential_boundaries, group_sequential_test, next_look
+from accgate.stats.group_sequential import (
+    LOOKS,
+    group_design,
+    group_sequential_boundaries,
+    group_sequential_test,
+    next_look,
+)
 from accgate.stats.gsprt import Passing, Schedule, gsprt_boundaries, gsprt_test, schedule, soonest_pass
 from accgate.stats.margin import margin_looks
-from accgate.stats.sequential import Boundaries, Near
+from accgate.stats.sequential import Boundaries, Near, SequentialResult, Units, units_of
 from accgate.stats.walk import Ints
 
 

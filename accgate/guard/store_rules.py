@@ -20,7 +20,7 @@ from accgate.planning.effective import definition_of
 from accgate.records.membership import clusters_of
 from accgate.references.anchor import Anchor, AnchorFile, Step, anchor_beside
 from accgate.references.store import Reference, baseline_of, file_of, read_reference
-from accgate.stats import anchor_tails, difference_to_anchor
+from accgate.stats.drift import anchor_tails, difference_to_anchor
 from accgate.text import some_of
 
 KEY: Key = ("references",)

@@ -31,7 +31,7 @@ from accgate.references.writer import has_runs, reference_to_extend
 from accgate.report.result_file import read_result
 from accgate.result import EngineInfo, Result
 from accgate.run_plan import plan_run
-from accgate.stats import anchor_tails
+from accgate.stats.drift import anchor_tails
 from accgate.text import count_of, some_of
 
 LEVEL = 0.2  # of the test of equality, two-sided

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from accgate.errors import BadInput, VerdictName
 from accgate.result import Result, to_json
-from accgate.stats import PAIRED_TESTS
+from accgate.stats.names import PAIRED_TESTS
 from accgate.verdict import CandidateSummary, Drift, Verdict
 
 if TYPE_CHECKING:

@@ -10,7 +10,8 @@ from functools import cached_property
 from accgate.config.tables import Gate
 from accgate.design import Design, Mean, Target
 from accgate.records.scores import Scores
-from accgate.stats import Correction, share_of_alpha
+from accgate.stats.names import Correction
+from accgate.stats.power import share_of_alpha
 from accgate.verdict import Allowed
 
 SHARE = 0.2  # of alpha for the overall checks, and as much for the limits on costs

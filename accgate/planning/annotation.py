@@ -7,8 +7,7 @@ import math
 from dataclasses import dataclass
 
 from accgate.errors import BadInput
-from accgate.stats import quantile
-from accgate.stats.power import ceiling, hoeffding_margin, hoeffding_n, hoeffding_probability
+from accgate.stats.power import ceiling, hoeffding_margin, hoeffding_n, hoeffding_probability, quantile
 from accgate.text import count_of
 
 FINEST = 1e-5  # least margin as a share of the range: it takes ten thousand million test cases

@@ -33,7 +33,7 @@ from accgate.planning.model import PlannedModel
 from accgate.planning.sizing import Sizing, advice_on_rows, advice_on_runs, first_samples, notes_on_samples
 from accgate.records.scores import Scores, check_bounds
 from accgate.references.store import Reference
-from accgate.stats import quantile
+from accgate.stats.power import quantile
 from accgate.tasks import Task
 from accgate.text import count_of
 from accgate.verdict import Readings, Reason, words_of

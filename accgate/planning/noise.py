@@ -12,8 +12,14 @@ from accgate.inputs.samples import AS_FOUND, Layout
 from accgate.planning.samples import Assumptions, Plan, plan
 from accgate.records.pairing import pair_scores, refuse_other_samples
 from accgate.records.scores import Scores, in_points, read_scores
-from accgate.stats import discordance_of_repeats
-from accgate.stats.noise import Estimate, VarianceParts, estimate_discordance, estimate_sigma, variance_parts
+from accgate.stats.noise import (
+    Estimate,
+    VarianceParts,
+    discordance_of_repeats,
+    estimate_discordance,
+    estimate_sigma,
+    variance_parts,
+)
 
 
 @dataclass(frozen=True)

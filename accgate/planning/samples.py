@@ -7,28 +7,27 @@ from dataclasses import dataclass, replace
 
 from accgate.design import exact_test
 from accgate.errors import BadInput
-from accgate.stats import (
-    LOOKS,
+from accgate.stats.group_sequential import DISCRETENESS, LOOKS, expected_shares, group_design
+from accgate.stats.gsprt import expected_samples, n_without_change
+from accgate.stats.losses import flip_margins, normal_spread, t_margins, visible_drop, weighted_margins
+from accgate.stats.margin import LOOKS_COST, LOOKS_EXPECTED, MARGIN_EXACTNESS
+from accgate.stats.mcnemar import mcnemar_n, mcnemar_theta
+from accgate.stats.names import PAIRED_TESTS, SEQUENTIAL_TESTS, TESTS
+from accgate.stats.power import (
+    E_PROCESS_MAXIMUM,
+    GSPRT_LEAST,
+    GSPRT_MAXIMUM,
+    GSPRT_MORE,
     N_LIMIT,
-    PAIRED_TESTS,
-    SEQUENTIAL_TESTS,
-    TESTS,
     error_of_mean,
-    group_design,
-    n_without_change,
     one_sample_n,
     paired_binary_effect,
     paired_sd,
     quantile,
     quantile_sum,
     share_of_alpha,
+    two_sample_n,
 )
-from accgate.stats.group_sequential import DISCRETENESS, expected_shares
-from accgate.stats.gsprt import expected_samples
-from accgate.stats.losses import flip_margins, normal_spread, t_margins, visible_drop, weighted_margins
-from accgate.stats.margin import LOOKS_COST, LOOKS_EXPECTED, MARGIN_EXACTNESS
-from accgate.stats.mcnemar import mcnemar_n, mcnemar_theta
-from accgate.stats.power import E_PROCESS_MAXIMUM, GSPRT_LEAST, GSPRT_MAXIMUM, GSPRT_MORE, two_sample_n
 from accgate.stats.sequential import TYPICAL
 from accgate.stats.unconditional import unconditional_n, unconditional_theta
 from accgate.verdict.figures import Figures

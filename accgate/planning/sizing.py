@@ -9,7 +9,8 @@ from accgate.planning.design import TaskSource
 from accgate.planning.samples import ASSUMED_DISCORDANCE, Assumptions
 from accgate.records.scores import Scores
 from accgate.references.store import Reference, ReferenceFile, has_gained, mismatch
-from accgate.stats import N_LIMIT, PAIRED_TESTS, SEQUENTIAL_TESTS, paired_sd
+from accgate.stats.names import PAIRED_TESTS, SEQUENTIAL_TESTS
+from accgate.stats.power import N_LIMIT, paired_sd
 from accgate.tasks import Task
 from accgate.text import count_of, drop_figure
 from accgate.verdict import Reason

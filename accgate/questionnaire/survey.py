@@ -22,8 +22,8 @@ from accgate.records.ids import Ids
 from accgate.records.membership import codes_of
 from accgate.records.scores import Floats, Scores
 from accgate.result import Result
-from accgate.stats import Correction
 from accgate.stats.agreement import krippendorff_alpha
+from accgate.stats.names import Correction
 from accgate.text import count_of, some_of
 
 KIND = "accgate ratings"

@@ -30,7 +30,7 @@ from accgate.records.scores import Scores, scores_of_rows
 from accgate.references.anchor import anchor_beside, keep_anchor
 from accgate.references.columns import cell, columns_of, value_of
 from accgate.references.store import Reference, ReferenceFile, read_reference, reference_path, toml_of
-from accgate.stats import discordance_of_repeats
+from accgate.stats.noise import discordance_of_repeats
 from accgate.tasks import Task
 from accgate.text import count_of, some_of
 from accgate.verdict import Readings

@@ -20,7 +20,8 @@ from accgate.planning.noise import Noise
 from accgate.planning.samples import ASSUMED_DISCORDANCE, Plan
 from accgate.report.terminal import print_table, table_of
 from accgate.report.words import expected_text
-from accgate.stats import SEQUENTIAL_TESTS, one_sample_n, paired_binary_effect, paired_sd
+from accgate.stats.names import SEQUENTIAL_TESTS
+from accgate.stats.power import one_sample_n, paired_binary_effect, paired_sd
 from accgate.text import asked_figure, compact, count_of, digits_apart, drop_figure, figure, number, some_of
 from accgate.verdict import words_of
 

@@ -17,7 +17,7 @@ from accgate.records.file import numbered_records, paths_of, records_with
 from accgate.report.flips import flips_of
 from accgate.report.terminal import print_paragraph, print_table
 from accgate.result import Result
-from accgate.stats import Floats
+from accgate.stats.walk import Floats
 from accgate.text import number, visible
 from accgate.verdict import Verdict
 

@@ -17,7 +17,7 @@ from accgate.records.file import Record, RecordPaths, read_gzip_lines
 from accgate.records.ids import Ids, Places, order_of
 from accgate.records.log import RecordLog, read_log
 from accgate.report.flips import shared_head
-from accgate.stats import Floats
+from accgate.stats.walk import Floats
 
 WORSE, BETTER, WRONG, UNREAD, FAILED, CUT, COLLAPSED = (1 << bit for bit in range(7))
 RANKS = WORSE, FAILED, UNREAD, BETTER, WRONG, CUT  # what comes first in the list

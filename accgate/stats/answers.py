@@ -1,7 +1,4 @@
-"""0/100 answers given several times, as counts of right ones.
-
-They are counted for each unit by run, and by the kinds of units.
-"""
+"""0/100 answers given several times, counted by unit and run."""
 
 from __future__ import annotations
 
@@ -18,11 +15,11 @@ from accgate.stats.walk import Floats, Ints
 
 @dataclass(frozen=True)
 class Kind:
-    """Units whose K + R runs hold the same numbers of right answers.
+    """Units whose K + R runs have the same numbers of right answers.
 
-    The order of the runs does not matter. `most` is what a unit of the kind can have right at most in the candidate's
-    runs, `right` in all runs together, and `masses[w]` is the chance under H0 that the candidate has w less than the
-    most.
+    The order of the runs does not matter. `most` is the largest number of right answers that the candidate's runs can
+    have in such a unit, and `right` the number in all runs together. `masses[w]` is the probability under H0 that the
+    candidate has w fewer than `most`.
     """
 
     most: int
@@ -31,7 +28,7 @@ class Kind:
 
     @property
     def variance(self) -> float:
-        """Variance under H0 of what is lost of the most."""
+        """Variance under H0 of the candidate's right answers."""
         lost = np.arange(len(self.masses))
         return float(self.masses @ (lost - self.masses @ lost) ** 2)
 
@@ -40,10 +37,10 @@ class Kind:
 class Repeats(Sampled):
     """Right answers of each unit in each run.
 
-    A unit is a sample or a whole cluster. Units stand in the order in which they are looked at. `before` has shape
-    (units, K) and `now` shape (units, R): right answers of a unit in each run of the reference and of the candidate,
-    higher better. `sizes` (units,) are a unit's samples. `n_max` counts the samples of the whole run: where there are
-    more than in `sizes`, these are its beginning. One answer counts `share` of a sample.
+    A unit is a sample or a whole cluster, and units stand in the order in which they are looked at. `before` has shape
+    (units, K) and `now` shape (units, R): right answers in each run of the reference and of the candidate, higher
+    better. `sizes`, of shape (units,), counts the samples of each unit, and `n_max` those of the whole run; if it is
+    larger than their sum, these units are the beginning of a run. One answer counts as `share` of a sample.
     """
 
     before: Ints
@@ -54,10 +51,7 @@ class Repeats(Sampled):
 
     @cached_property
     def rate(self) -> float:
-        """The change of the sum of differences by one more right answer.
-
-        It is one of the candidate, given all runs together.
-        """
+        """What one right answer adds to the difference if the candidate has it instead."""
         return float(self.share * (1.0 / self.now.shape[1] + 1.0 / self.before.shape[1]))
 
     @property
@@ -67,9 +61,10 @@ class Repeats(Sampled):
 
     @cached_property
     def sides(self) -> Repeats:
-        """The same with one count a side, of which only the difference is kept.
+        """The same answers with one count a side.
 
-        Whole sides are then exchanged. A unit is then as likely to have lost its difference as to have gained it.
+        The difference of the two counts is that of the sides' means. Exchanging runs then exchanges whole sides: a unit
+        is as likely to lose its difference as to gain it.
         """
         runs, own = self.before.shape[1], self.now.shape[1]
         step = math.lcm(runs, own)
@@ -78,11 +73,11 @@ class Repeats(Sampled):
 
     @property
     def exchanges(self) -> tuple[Repeats, ...]:
-        """The ways in which a healthy candidate equals its reference.
+        """The null hypotheses that a regression must contradict, as answers to exchange.
 
-        Each has a null distribution of its own. Within one build all answers to a sample are exchangeable. Across
-        builds whole sides are: the runs of a build agree with each other more than with those of any other. With as
-        many runs on either side the second follows from the first.
+        Within one build all answers to a sample are exchangeable. Across builds only whole sides are: the runs of one
+        build agree with each other more than with those of another. With equally many runs on both sides the first
+        hypothesis implies the second, which then decides alone.
         """
         return (self.sides,) if self.before.shape[1] == self.now.shape[1] else (self.sides, self)
 
@@ -100,7 +95,7 @@ class Repeats(Sampled):
     def events(self) -> Ints:
         """Indices of the units whose runs differ.
 
-        The others tell nothing.
+        The other units carry no evidence.
         """
         kinds, kind = self.kinds
         tells = np.array([len(each.masses) > 1 for each in kinds], dtype=bool)
@@ -119,10 +114,7 @@ class Repeats(Sampled):
 
     @cached_property
     def lost(self) -> Ints:
-        """The loss of each unit.
-
-        It is counted from the most right answers that the candidate could have had.
-        """
+        """Right answers of each unit that the candidate lacks, of the possible most."""
         return np.asarray(self.most - self.now.sum(axis=1))
 
     @cached_property
@@ -132,29 +124,29 @@ class Repeats(Sampled):
         return self.rate**2 * np.array([each.variance for each in kinds])[kind]
 
     def first(self, count: int) -> Repeats:
-        """Return the first units of the same run, so many."""
+        """Return the first `count` units of the same run."""
         return replace(self, before=self.before[:count], now=self.now[:count], sizes=self.sizes[:count])
 
     def difference(self, most: float, lost: float, right: float) -> float:
-        """Return the sum of differences (points) of units that lost so much.
+        """Return the sum of differences (points) of some units.
 
-        It is counted from the `most` right answers, of `right` in all runs.
+        In these units the candidate has `most` - `lost` right answers. `right` is the number in all runs together.
         """
         return float(100.0 * (self.rate * (most - lost) - self.share * right / self.before.shape[1]))
 
     @property
     def flicker(self) -> float:
-        """Variance that runs of one side show among themselves.
+        """Variance of the sum of differences from disagreement among a side's own runs.
 
-        It is that of the sum of differences, in squared shares. It is what more runs would take away. 0 where each side
-        has a single run.
+        It is in squared shares of a sample. More runs would reduce this part of the noise. It is 0 if each side has a
+        single run.
         """
         spread = sum(float(((side - side.mean(axis=1, keepdims=True)) ** 2).sum()) for side in (self.before, self.now))
         return float(self.rate * self.share * spread / max(self.before.shape[1] + self.now.shape[1] - 2, 1))
 
     @property
     def whole_loss(self) -> Kind:
-        """The kind of a sample that was right always and is wrong always.
+        """The kind of a sample that the candidate always loses.
 
         It is right in all runs of the reference and wrong in all of the candidate.
         """
@@ -170,24 +162,21 @@ def repeats_of(before: Floats, now: Floats, codes: npt.ArrayLike | None = None, 
     >>> repeats_of(np.array([[100.0, 0.0]]), np.array([[0.0]])).totals.tolist()
     [-50.0]
     """
-    left, right = np.rint(before / 100.0).astype(np.int64), np.rint(now / 100.0).astype(np.int64)
-    n = len(right) if n_max is None else n_max
-    if codes is None:
-        return Repeats(left, right, np.ones(len(right), np.int64), n)
-    unit = places_of(codes)
+    n = len(now) if n_max is None else n_max
+    unit = np.arange(len(now)) if codes is None else places_of(codes)
     sizes = np.bincount(unit)
-    sums = [np.zeros((len(sizes), side.shape[1]), np.int64) for side in (left, right)]
-    for total, side in zip(sums, (left, right), strict=True):
-        np.add.at(total, unit, side)
-    return Repeats(sums[0], sums[1], sizes, n)
+    counts = [np.zeros((len(sizes), side.shape[1]), np.int64) for side in (before, now)]
+    for count, side in zip(counts, (before, now), strict=True):
+        np.add.at(count, unit, np.rint(side / 100.0).astype(np.int64))
+    return Repeats(counts[0], counts[1], sizes, n)
 
 
 def kind_of(row: Ints, runs: int) -> Kind:
-    """Return the kind of a unit from the right answers in its runs.
+    """Return the kind of a unit from its right answers in each run.
 
-    The candidate has so many of the runs.
+    `runs` of these runs are the candidate's.
     """
-    ways = np.zeros((runs + 1, int(row.sum()) + 1))  # of choosing so many runs with so many right answers
+    ways = np.zeros((runs + 1, int(row.sum()) + 1))  # [k, t]: to choose k runs with t right answers
     ways[0, 0] = 1.0
     for value in row.tolist():
         ways[1:, value:] += ways[:-1, : ways.shape[1] - value]

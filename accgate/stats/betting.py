@@ -1,14 +1,13 @@
-"""The e-process of a sequential gate, and evidence of a coin.
+"""Tests by betting, of paired differences and of a coin.
 
-It is evidence for a drop, and against one, that may be read after every unit. Two gamblers bet on the paired
-differences in their fixed order, and none can win on average where the hypothesis that it bets against is true. By
-Ville's inequality its capital then ever reaches 1 / alpha with probability at most alpha, whatever the discordance and
-the skew are, however units depend on the past, and whenever one stops.
+Two gamblers bet on the paired differences in their fixed order, one on a drop and one against it. Neither can win on
+average if the hypothesis that it bets against is true. By Ville's inequality its capital then ever reaches 1 / alpha
+with probability at most alpha, whatever the discordance and the skew are, however units depend on the past, and
+whenever one stops.
 """
 
 import math
 from dataclasses import dataclass, replace
-from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -21,21 +20,21 @@ from accgate.stats.sequential import SequentialResult, Units, include, open_resu
 from accgate.stats.totals import spread_of
 from accgate.stats.walk import Floats, Stop
 
-# Chosen by simulation for the fewest samples to a decision at discordance 3 to 20%, theta 1 to 8 points. They
-# move that number only: the error rates hold for any values.
+# Chosen by simulation for the fewest samples to a decision at discordance 3 to 20%, theta 1 to 8 points. The error
+# rates hold for any values.
 _CAP = 0.75  # most that one unit may take of the capital
 _PRIOR_MOMENT = 0.075  # mean squared difference before any is seen, about the share of changed 0/100 samples
-_PRIOR_SAMPLES = 50.0  # that the prior moment weighs as much as
+_PRIOR_SAMPLES = 50.0  # weight of the prior moment
 _HALVINGS = 40  # of an interval of 2: under 2e-12
 
 
 @dataclass(frozen=True, eq=False)
 class BettingPath:
-    """Log capital after each unit of the two bets.
+    """Log capital after each unit of two bets, on a drop and against.
 
-    One bets on a drop, the other that there is none. `log_drop` tests H0, mean difference per sample at least 0, and
-    `log_sound` H1, at most -theta; None without theta. The mean is that of each unit given the units before it, which
-    for samples drawn at random is the mean. No pass is declared before the unit of index `earliest`.
+    `log_drop` tests H0, a mean difference per sample of at least 0, and `log_sound` H1, one of at most -theta; it is
+    None without theta. The mean is that of each unit given the units before it: for samples drawn at random, simply the
+    mean. No pass is declared before the unit of index `earliest`.
     """
 
     log_drop: Floats
@@ -45,25 +44,26 @@ class BettingPath:
     earliest: int = 0
 
     @property
-    def decision(self) -> Literal["regression", "pass"] | None:
-        """The decision of the first capital to reach its bound.
+    def stop(self) -> Stop:
+        """Why the bets stop.
 
-        1 / alpha says a drop, 1 / beta none. Where both are reached at once it is a drop.
+        The bet on a drop makes it "regression" at a capital of 1 / alpha, the other "futility" at 1 / beta. If both are
+        reached at once, it is a regression.
         """
         drop, sound = self._reached()
         if drop is None and sound is None:
-            return None
-        return "pass" if drop is None or (sound is not None and sound < drop) else "regression"
+            return "end"
+        return "futility" if drop is None or (sound is not None and sound < drop) else "regression"
 
     @property
-    def stop(self) -> int:
-        """Number of units used, up to the decision or all."""
+    def used(self) -> int:
+        """Number of units used, up to the stop."""
         return min((units for units in self._reached() if units is not None), default=len(self.log_drop))
 
     @property
     def p_value(self) -> float:
-        """Anytime-valid p-value of H0 after `stop` units, 1 over the largest capital so far."""
-        return min(1.0, math.exp(-float(np.max(self.log_drop[: self.stop], initial=0.0))))
+        """Anytime-valid p-value of H0, one over the largest capital so far."""
+        return min(1.0, math.exp(-float(np.max(self.log_drop[: self.used], initial=0.0))))
 
     def _reached(self) -> tuple[int | None, int | None]:
         drop = _first(self.log_drop, self.alpha)
@@ -107,9 +107,7 @@ def e_process_test(
         return open_result(units)
     rates = {"theta": theta, "alpha": alpha, "beta": beta}
     path = betting_path(units.totals, units.planned, bound=bound, earliest=units.earliest, **rates)
-    used = path.stop
-    stops: dict[str | None, Stop] = {"regression": "regression", "pass": "futility", None: "end"}
-    stop = stops[path.decision]
+    used, stop = path.used, path.stop
     standing = stand_at(units, used - 1, path.p_value, stop, is_open=stop == "end" and not units.is_whole)
     if not figures:
         return standing
@@ -142,18 +140,18 @@ def betting_path(
     beta: float,
     earliest: int = 0,
 ) -> BettingPath:
-    """Bet on a drop, and with `theta` that there is none.
+    """Bet on a drop and against it, and return the capital after each unit.
 
-    Return the capital after each unit. A unit is a sample or a cluster. A regression is declared when the bet on a drop
-    has multiplied its capital by 1 / alpha, a pass when the other has by 1 / beta.
+    The bet against a drop needs `theta`. A unit is a sample or a cluster. A regression is declared when the bet on a
+    drop has multiplied its capital by 1 / alpha, and a pass when the other bet has multiplied its own by 1 / beta.
 
     Parameters
     ----------
     totals : array of shape (g,)
         Sum of the differences candidate - reference of each finished unit in its fixed order, points.
     sizes : array of shape (G,)
-        Samples of each planned unit, g <= G. All of them, also when not all are finished: the bets look at how
-        many samples there will be at most, so a path of the first units is the beginning of the whole path.
+        Samples of each planned unit, g <= G, finished or not. The bets depend on the number of planned samples, so the
+        path of the first units is the beginning of the whole path.
     bound : float
         Largest possible |difference| of one sample, points.
     theta : float or None
@@ -166,7 +164,7 @@ def betting_path(
     Raises
     ------
     ValueError
-        Where a unit's total is larger than `bound` allows, or more units are finished than planned.
+        If a unit's total is larger than `bound` allows.
 
     Notes
     -----
@@ -185,7 +183,7 @@ def betting_path(
     --------
     >>> differences = np.tile([0.0] * 9 + [-100.0], 50)  # one sample in ten is lost, none gained
     >>> path = betting_path(differences, np.ones(500), bound=100.0, theta=2.0, alpha=0.05, beta=0.2)
-    >>> path.decision, path.stop, round(path.p_value, 4)
+    >>> path.stop, path.used, round(path.p_value, 4)
     ('regression', 90, 0.0464)
     """
     gains, weights, horizon = _in_samples(totals, sizes, bound)
@@ -208,7 +206,7 @@ def confidence_sequence(
 ) -> Interval:
     """Bound the mean difference per sample after `stop` units.
 
-    Each limit holds at 1 - alpha, whatever made the run stop.
+    Each limit holds at confidence 1 - alpha, whatever made the run stop.
 
     Parameters
     ----------
@@ -249,10 +247,8 @@ def confidence_sequence(
 
 
 def _in_samples(totals: npt.ArrayLike, sizes: npt.ArrayLike, bound: float) -> tuple[Floats, Floats, float]:
-    """Totals over `bound`, the sizes of those units, and the number of samples planned."""
+    """Return totals over `bound`, their units' sizes, and the number of samples planned."""
     gains, planned = np.asarray(totals, dtype=float) / bound, np.asarray(sizes, dtype=float)
-    if len(gains) > len(planned):
-        raise ValueError(f"{len(gains)} units are finished and {len(planned)} planned; give every planned unit's size")
     weights = planned[: len(gains)]
     outside = ~(np.abs(gains) <= weights * (1.0 + 1e-9))  # not-a-number too
     if outside.any():
@@ -265,9 +261,9 @@ def _in_samples(totals: npt.ArrayLike, sizes: npt.ArrayLike, bound: float) -> tu
 def _stakes(
     gains: Floats, sizes: Floats, null: float, theta: float | None, level: float, bound: float, horizon: float
 ) -> Floats:
-    """Bet on each unit that the mean gain per sample is above `null`.
+    """Return bets that the mean gain per sample is above `null`.
 
-    The bet rests on the units before it alone.
+    Each bet depends on earlier units alone.
     """
     excess = gains - null * sizes
     samples = _PRIOR_SAMPLES + _before(sizes)
@@ -281,7 +277,7 @@ def _stakes(
 def _log_capital(gains: Floats, sizes: Floats, stakes: Floats, null: float) -> Floats:
     """Return the log capital of bets against a mean gain of at most `null`.
 
-    It falls as `null` rises.
+    The capital falls as `null` rises.
     """
     worst = np.maximum(sizes * (1.0 + null), 1e-300)
     return np.cumsum(np.log1p(np.minimum(stakes, _CAP / worst) * (gains - null * sizes)))
@@ -290,7 +286,7 @@ def _log_capital(gains: Floats, sizes: Floats, stakes: Floats, null: float) -> F
 def _lower_limit(gains: Floats, sizes: Floats, stakes: Floats, alpha: float) -> float:
     """Find the least mean gain that the bets have never refuted.
 
-    It lies in [-1, 1], and against it they have never won 1 / alpha.
+    Against that mean, in [-1, 1], they have never won 1 / alpha.
     """
 
     def never_won(mean: float) -> bool:
@@ -302,7 +298,7 @@ def _lower_limit(gains: Floats, sizes: Floats, stakes: Floats, alpha: float) -> 
 def _first(log_capital: Floats, level: float, earliest: int = 0) -> int | None:
     """Count the units after which capital first reaches 1 / level.
 
-    Units before the one of index `earliest` do not count.
+    Units before the one of index `earliest` are not considered.
     """
     reached = log_capital >= -math.log(level)
     reached[:earliest] = False
@@ -319,8 +315,8 @@ def _before(values: Floats) -> Floats:
 def coin_evidence(heads: int, tails: int) -> float:
     """Return the evidence that heads are likelier than tails, as a factor.
 
-    A factor of 1 is no evidence. Of a coin that is fair, or falls on tails more often, the factor ever reaches 1 /
-    alpha with probability alpha at most, however often and whenever one looks.
+    A factor of 1 is no evidence. If the coin is fair, or falls on tails more often, the factor ever reaches 1 / alpha
+    with probability at most alpha, however often and whenever one looks.
 
     Notes
     -----
@@ -341,7 +337,7 @@ def coin_evidence(heads: int, tails: int) -> float:
 def share_evidence(hits: int, misses: int, share: float) -> float:
     """Return the evidence that hits are rarer than `share`, as a factor.
 
-    The share is above 0 and below 1. See `coin_evidence`.
+    The factor has the guarantee of `coin_evidence`.
 
     Examples
     --------
@@ -352,9 +348,9 @@ def share_evidence(hits: int, misses: int, share: float) -> float:
 
 
 def _mixed_evidence(heads: int, tails: int, chance: float) -> float:
-    """Return the mixed likelihood ratio against a chance of heads.
+    """Return the likelihood ratio of higher chances of heads against `chance`.
 
-    The mixture is even over all chances above it.
+    All chances above it are mixed evenly.
     """
     a, b = heads + 1.0, tails + 1.0
     above = float(special.betainc(b, a, 1.0 - chance))  # of the Beta(a, b) distribution, what lies above the chance

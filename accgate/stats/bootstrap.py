@@ -1,8 +1,8 @@
 """The weighted bootstrap, a test of a mean from scores of any shape.
 
-Every unit gets an exponential weight. How often the weighted sum is at least 0 is the p-value, computed from the
-saddlepoint of the sum. The same weights test the ratio of two means over the same samples: how many more tokens,
-time or decoding steps one side took.
+Every unit gets a random exponential weight. The p-value is the probability that the weighted sum is at least 0,
+computed by a saddlepoint approximation. The same weights test the ratio of two means over the same samples: how many
+more tokens, seconds or decoding steps one side took.
 """
 
 import math
@@ -19,8 +19,8 @@ from accgate.stats.search import zero_between
 from accgate.stats.totals import alike_result, as_units, robust_error, unit_result
 from accgate.stats.walk import Floats
 
-TYPICAL_SHARE = 0.6  # of a typical change that the unseen gain counts: 3 equal losses and no gain have p 0.053
-TAIL_SHARE = 1.25  # and of a gain that the skewness rests on; chosen by benchmarks/shapes.py
+TYPICAL_SHARE = 0.6  # of a typical change that the unseen gain has: so 3 equal losses and no gain have p 0.053
+TAIL_SHARE = 1.25  # likewise of the gains on which the skewness rests; chosen by benchmarks/shapes.py
 ENOUGH = 100  # changed units from which the error rates hold for every shape of benchmarks/shapes.py
 ROUNDS = 60  # of Newton's method at most; it takes about eight
 
@@ -28,9 +28,7 @@ ROUNDS = 60  # of Newton's method at most; it takes about eight
 def weighted_bootstrap(
     totals: npt.ArrayLike, n: int, *, sizes: npt.ArrayLike | None = None, alpha: float, beta: float
 ) -> TestResult:
-    """Test one-sided that the mean difference is below 0.
-
-    Scores may have any shape.
+    """Test one-sided that the mean difference is below 0, for scores of any shape.
 
     Parameters
     ----------
@@ -45,15 +43,15 @@ def weighted_bootstrap(
 
     Notes
     -----
-    p is the chance that the sum of the totals, each with an exponential weight of its own, is at least 0, where one
-    more gain is added (`assumed_gain`). For changes that are all of one size, with a gain of that size
-    added, this is McNemar's exact test; for losses of one size and few gains of another it is Poisson's. With many
-    units it is Student's t, less extreme where gains are rare and large. p rises with every difference, so that many
-    clear losses stay a regression whatever a few gains do.
+    p is the probability that the sum of the totals, each with an exponential weight of its own, is at least 0. One more
+    gain, `assumed_gain`, is added to the sum. If all changes have one size, with a gain of that size added, this is
+    McNemar's exact test; for losses of one size and few gains of another it is Poisson's. With many units it is
+    Student's t, with a larger p if gains are rare and large. p rises with every difference, so that a few gains cannot
+    hide many clear losses.
 
-    The interval holds the shifts of every sample that are not rejected; theta is its upper half and the standard errors
-    that beta takes. Where every sample changed by the same, the
-    answer is that of `paired_t`.
+    The interval holds the shifts of every sample that are not rejected. theta is the distance from the difference to
+    the upper limit, plus z_{1-beta} standard errors. If every sample changed by the same amount, the answer is that of
+    `paired_t`.
 
     References
     ----------
@@ -74,10 +72,10 @@ def weighted_bootstrap(
     score = float(drop_score(units, weights))
     high = upper_limit(units, weights, level)
     rejects = score >= level
-    high = min(high, 1e-12 * difference) if rejects else max(high, 0.0)  # rounding never parts it from the decision
+    high = min(high, 1e-12 * difference) if rejects else max(high, 0.0)  # rounding must not contradict the decision
     limits = Interval(high, (-upper_limit(-units, weights, level), high))
     changed = int(np.count_nonzero(units))
-    rough = f"under {ENOUGH} the error rates are rough where gains are rarer and larger than losses"
+    rough = f"under {ENOUGH} the error rates are rough if gains are rarer and larger than losses"
     reasons = (f"{changed:,} changes: {rough}",) if rejects and changed < ENOUGH else ()
     theta, sigma = high - difference - quantile(beta) * error, error * math.sqrt(n)
     return unit_result(difference, normal_cdf(-score), difference - high, theta, sigma, limits, reasons)
@@ -86,7 +84,7 @@ def weighted_bootstrap(
 def drop_score(totals: Floats, sizes: Floats, drop: float = 0.0, *, gain: float | None = None) -> Floats:
     """Return z of the evidence that samples' mean is below `drop` points.
 
-    The totals have shape (..., G), and p is Phi(-z). `sizes`, of shape (G,), are the samples in each unit. The `gain`
+    The p-value is Phi(-z). Totals have shape (..., G), and `sizes`, the samples in each unit, shape (G,). The `gain`
     (points) that is added is by default `assumed_gain`.
 
     >>> d = np.repeat([-100.0, 0.0, 100.0], [12, 80, 4])
@@ -100,7 +98,7 @@ def drop_score(totals: Floats, sizes: Floats, drop: float = 0.0, *, gain: float 
 def assumed_gain(totals: Floats) -> Floats:
     """Return the gain that `drop_score` adds to totals of shape (..., G).
 
-    It stands for gains that may come, though none showed them. It is little where changes are symmetric.
+    It stands for rare gains that these samples may not show, and is small if changes are symmetric.
 
     >>> float(assumed_gain(np.array([-2.0, -2.0, 0.0]))), float(assumed_gain(np.array([-1.0, -1.0, 0.0, 19.0])))
     (1.2, 19.0)
@@ -109,10 +107,7 @@ def assumed_gain(totals: Floats) -> Floats:
 
 
 def gain_of(typical: Floats, tail: Floats, largest: Floats) -> Floats:
-    """Combine the scales of changes into the unseen gain.
-
-    It is three fifths of a typical change and five quarters of what the skewness rests on, but at most the largest
-    change.
+    """Combine the scales of changes into the assumed gain, at most the largest change.
 
     >>> float(gain_of(np.array(2.0), np.array(1.0), np.array(9.0)))
     2.45
@@ -121,9 +116,9 @@ def gain_of(typical: Floats, tail: Floats, largest: Floats) -> Floats:
 
 
 def change_scales(totals: Floats) -> tuple[Floats, Floats, Floats]:
-    """Measure the sizes of changes, from totals of shape (..., G).
+    """Measure changes, from totals of shape (..., G).
 
-    They are the typical one, the one on which the skewness rests, and the largest.
+    Return the typical change, the gains behind the skewness, and the largest change.
 
     >>> tuple(map(float, change_scales(np.array([-1.0, -1.0, 0.0, 4.0]))))
     (3.0, 3.4444444444444446, 4.0)
@@ -136,9 +131,9 @@ def change_scales(totals: Floats) -> tuple[Floats, Floats, Floats]:
 
 
 def scales_of_sums(absolute: Floats, squares: Floats, cubes: Floats) -> tuple[Floats, Floats]:
-    """Return the typical change and what the skewness rests on.
+    """Return the typical change, and the gains behind the skewness.
 
-    They are sum(d^2) / sum(|d|), and sum(d^3) / sum(d^2) where that is above 0.
+    They are sum(d^2) / sum(|d|) and sum(d^3) / sum(d^2). The second is 0 if it would be negative.
     """
     typical: Floats = squares / np.where(absolute > 0.0, absolute, 1.0)
     tail: Floats = np.maximum(cubes, 0.0) / np.where(squares > 0.0, squares, 1.0)
@@ -146,10 +141,10 @@ def scales_of_sums(absolute: Floats, squares: Floats, cubes: Floats) -> tuple[Fl
 
 
 def weighted_score(terms: Floats) -> Floats:
-    """Return z of the chance that a weighted sum is at least 0.
+    """Return z where the weighted sum is at least 0 with probability Phi(-z).
 
-    The `terms`, of shape (..., m), have exponential weights, and the chance is Phi(-z). Barndorff-Nielsen's form of the
-    saddlepoint approximation: within 3% of the probability for five terms or more.
+    The `terms`, of shape (..., m), have exponential weights. The approximation is Barndorff-Nielsen's form of the
+    saddlepoint's, within 3% of the probability for five terms or more.
 
     References
     ----------
@@ -161,7 +156,7 @@ def weighted_score(terms: Floats) -> Floats:
     largest = np.abs(terms).max(axis=-1)
     x = terms / np.where(largest > 0.0, largest, 1.0)[..., None]  # first, so that no square underflows
     x = x / np.sqrt(np.maximum(np.sum(x * x, axis=-1), 1e-300))[..., None]
-    x[np.abs(x) < 1e-150] = 0.0  # beside the others they are none, and their inverse overflows
+    x[np.abs(x) < 1e-150] = 0.0  # they change no sum, and their inverse overflows
     high, low = x.max(axis=-1), x.min(axis=-1)
     two_sided = (high > 0.0) & (low < 0.0)
     score = np.where(high > 0.0, -math.inf, np.where(low < 0.0, math.inf, -math.inf))
@@ -171,10 +166,7 @@ def weighted_score(terms: Floats) -> Floats:
 
 
 def _score(x: Floats, low: Floats, high: Floats) -> Floats:
-    """Return `weighted_score` of rows of unit length.
-
-    The saddlepoint lies between `low` and `high`.
-    """
+    """Return `weighted_score` of rows of unit length, whose saddlepoint lies between `low` and `high`."""
     t = np.clip(-x.sum(axis=-1), 0.9 * low, 0.9 * high)
     for _ in range(ROUNDS):
         tilted = x / (1.0 - t[:, None] * x)
@@ -190,16 +182,16 @@ def _score(x: Floats, low: Floats, high: Floats) -> Floats:
     square = tilted * tilted
     variance = square.sum(axis=-1)
     root = np.sign(t) * np.sqrt(2.0 * np.maximum(np.sum(np.log1p(-t[:, None] * x), axis=-1), 0.0))
-    near = np.abs(root) < 1e-3  # where the mean is 0 only the skewness is left
+    near = np.abs(root) < 1e-3  # the general form divides by the root; at 0 its limit is a sixth of the skewness
     safe, wald = np.where(near, 1.0, root), np.where(near, 1.0, t * np.sqrt(variance))
     skewness = 2.0 * np.sum(square * tilted, axis=-1) / variance**1.5
     return np.asarray(np.where(near, root + skewness / 6.0, root + np.log(wald / safe) / safe))
 
 
 def upper_limit(totals: Floats, sizes: Floats, level: float, *, gain: float | None = None) -> float:
-    """Find the mean of a sample (points) at which `drop_score` reaches `level`.
+    """Find the mean (points) against which `drop_score` is `level`, with its `gain`.
 
-    For the lower limit negate the totals. `gain` as there.
+    For the lower limit negate the totals.
 
     >>> d = np.array([-3.0, -1.0, 0.5, -4.0, -2.0, -2.5, 0.0, -6.0])
     >>> limit = upper_limit(d, np.ones(8), 1.645)
@@ -226,10 +218,10 @@ def upper_limit(totals: Floats, sizes: Floats, level: float, *, gain: float | No
 
 @dataclass(frozen=True)
 class RatioResult:
-    """The relative change of a mean as a share, with its interval.
+    """The relative change of a mean, with its interval, as shares.
 
-    `p_value` is that of H0 "grew by the allowed share at most". `sees_double` is whether samples that took twice what
-    is allowed, or the most that they can take, would be a regression.
+    `p_value` is that of H0 "grew by the allowed share at most". `sees_double` is whether the test would reject if every
+    sample took twice what is allowed, or the most that it can take.
     """
 
     change: float
@@ -250,10 +242,10 @@ def ratio_test(
 ) -> RatioResult:
     """Test one-sided that the mean grew by more than the allowed share.
 
-    mean(now) / mean(before) > 1 + allowed where the mean of (1 + allowed) before - now is below 0. p is the chance that
-    the sum of these differences, each with an exponential weight of its own, is at least 0, where one more sample is
-    added that took the longest before and nothing now. So it holds for every shape, also where rare samples
-    that none of the n shows carry the mean. The interval holds the shares that neither side of the test rejects.
+    mean(now) / mean(before) > 1 + allowed if the mean of (1 + allowed) before - now is below 0. p is the probability
+    that the sum of these differences, each with an exponential weight of its own, is at least 0. One more sample is
+    added, which took the longest before and nothing now. So p is valid for every shape, even if the mean rests on rare
+    samples of which none was drawn. The interval holds the shares that neither side of the test rejects.
 
     Parameters
     ----------
@@ -306,9 +298,10 @@ def ratio_test(
 
 
 def sees_double(before: Floats, most: float, *, alpha: float, ceiling: Floats | float = math.inf) -> bool:
-    """Tell whether samples that took twice what is allowed would show it.
+    """Tell whether the test would reject if samples took twice what is allowed.
 
-    None of them can take more than `most`. `ceiling` is what each can take now at most, over 1 and the allowed share.
+    `most` is what a sample can take at most before. `ceiling` is what each can take at most now, divided by 1 + the
+    allowed share.
 
     >>> sees_double(np.full(40, 5.0), 20.0, alpha=0.01), sees_double(np.full(10, 5.0), 20.0, alpha=0.01)
     (True, False)
@@ -319,8 +312,8 @@ def sees_double(before: Floats, most: float, *, alpha: float, ceiling: Floats | 
 def drop_evidence(values: Floats, most: float) -> Floats:
     """Return z of the evidence that the mean of values is below 0.
 
-    They have shape (..., n), and none is above `most`. For values of one size d this is p = (most / (most + d)) ** n,
-    but for the saddlepoint's error.
+    No value can be above `most`. Values have shape (..., n). If all are -d, then p = (most / (most + d)) ** n, up to
+    the saddlepoint's error.
 
     >>> z = drop_evidence(np.full(30, -4.0), 20.0)
     >>> round(normal_cdf(-float(z)), 4), round((20.0 / 24.0) ** 30, 4)
@@ -332,9 +325,8 @@ def drop_evidence(values: Floats, most: float) -> Floats:
 def _crossing(excess: Callable[[float], float], start: float, end: float) -> float:
     """Find the rate at which the excess, which rises towards the end, is 0.
 
-    Where it never is, return the nearer end.
+    If it is 0 nowhere, return the end that is nearer to 0.
     """
-
     if excess(start) >= 0.0 or excess(end) <= 0.0:
         return start if excess(start) >= 0.0 else end
     return zero_between(excess, start, end, width=1e-12, share=1e-10)

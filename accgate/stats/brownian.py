@@ -1,10 +1,11 @@
 """Walks of a normal score from look to look.
 
-Here are the bounds that spend an error as wanted, and the mass that has crossed them.
+The module finds bounds that spend a given error by each look, and the probability of crossing them.
 """
 
 import math
 from copy import copy
+from functools import lru_cache
 
 import numpy as np
 
@@ -13,7 +14,9 @@ from accgate.stats.search import halve
 from accgate.stats.walk import Floats
 
 NONE = np.zeros(0)
-MOVED = 1.05  # of a variance to the one before, from which it is another look
+MOVED = 1.05  # looks whose variance grew by less than this factor count as one
+SPENDING_POWER = 1.5  # the error that may be spent is proportional to this power of the share of samples
+NEAR_SHARE = 0.8  # share of the error that is spent by the samples that a drop of theta needs
 FURTHEST = 5.0  # standard errors between a score and its median-unbiased drift, at most
 STEP = 0.05  # of the grid on which bounds are integrated, in standard errors; finer grids change no fifth digit
 
@@ -34,9 +37,9 @@ def obrien_fleming_spending(fraction: Floats, alpha: float) -> Floats:
 
 
 def spending_bounds(fractions: Floats, spent: Floats, *, drift: float = 0.0, absorbing: Floats | None = None) -> Floats:
-    """Return upper bounds on z that spend so much by each look.
+    """Return the upper bounds on z at which each look has spent its error.
 
-    With `absorbing` upper ones, return lower ones under drift.
+    With `absorbing`, the upper bounds of the same test, return lower bounds that spend the error under `drift`.
 
     Parameters
     ----------
@@ -70,11 +73,10 @@ def spending_bounds(fractions: Floats, spent: Floats, *, drift: float = 0.0, abs
 
 
 def median_drift(times: Floats, lows: Floats, highs: Floats, score: float) -> float:
-    """Find the drift that makes a walk's end its median.
+    """Find the drift at which half of all walks end lower than this one.
 
-    A walk is then as likely to go further down than one that ended at this score as not. Further down is first an exit
-    at an earlier low bound, then a lower score at the last look; exits at an earlier high bound are further up. By that
-    order of stages the drift is median-unbiased.
+    An exit at an earlier low bound counts as lower than any later end, and one at an earlier high bound as higher. By
+    this order of stages the drift is a median-unbiased estimate.
 
     Parameters
     ----------
@@ -117,10 +119,9 @@ def median_drift(times: Floats, lows: Floats, highs: Floats, score: float) -> fl
 
 
 def median_sum(variances: Floats, lows: Floats, highs: Floats, total: float) -> float:
-    """Find the expected sum that makes a run's end its median.
+    """Find the expected sum at which half of all runs end lower.
 
-    A run that stopped at the last look is then as likely to have gone further down as not. Looks between which the
-    variance hardly grew are one.
+    See `median_drift`. Looks between which the variance grew by less than a twentieth count as one.
 
     Parameters
     ----------
@@ -143,7 +144,7 @@ def median_sum(variances: Floats, lows: Floats, highs: Floats, total: float) -> 
 class Walks:
     """Scores of walks that are still alive, on a grid, look after look.
 
-    The score is B(t) = z sqrt(t).
+    A score is B(t) = z sqrt(t).
     """
 
     def __init__(self, drift: float = 0.0) -> None:
@@ -151,9 +152,9 @@ class Walks:
         self._grid, self._density = np.zeros(1), np.ones(1)
 
     def crossing(self, fraction: float, wanted: float, *, upper: bool) -> float:
-        """Find the score beyond which the walks' mass is `wanted`.
+        """Find the score beyond which a share `wanted` of the walks is next.
 
-        It is that at the next look, at this fraction.
+        The next look is at this fraction.
         """
         sd, means = self._step(fraction)
 
@@ -171,7 +172,7 @@ class Walks:
     def pass_between(self, fraction: float, low: float, high: float) -> bool:
         """Keep the walks that are between two scores at this look.
 
-        Return whether there are any.
+        Return whether any walk is left.
         """
         (sd, means), root = self._step(fraction), math.sqrt(fraction)
         low = max(low, -9.0 * root + min(self._drift, 0.0))
@@ -187,9 +188,9 @@ class Walks:
         return True
 
     def ends_below(self, fraction: float, high: float) -> tuple[Floats, Floats]:
-        """Return a grid of scores below this one at the next look, with masses.
+        """Return a grid of scores below `high` at the next look, with masses.
 
-        The walks stay where they are.
+        The walks themselves do not move.
         """
         branch = copy(self)
         return (branch._grid, branch._density) if branch.pass_between(fraction, -math.inf, high) else (NONE, NONE)
@@ -198,3 +199,57 @@ class Walks:
         """Return the next step's deviation, and each walk's expected place after it."""
         gap = fraction - self._before
         return math.sqrt(gap), self._grid + self._drift * gap
+
+
+def spent_by(fractions: Floats, halvings: int, alpha: float) -> Floats:
+    """Return the type I error that may be spent by each look.
+
+    Most of it may be spent by the samples that a drop of theta needs: the run's, halved `halvings` times.
+
+    >>> spent_by(np.array([0.25, 0.5, 1.0]), 2, 0.05).round(4)
+    array([0.0413, 0.0435, 0.05  ])
+    """
+    near = np.minimum(fractions * 2.0**halvings, 1.0) ** SPENDING_POWER
+    return alpha * (NEAR_SHARE * near + (1.0 - NEAR_SHARE) * fractions**SPENDING_POWER)
+
+
+@lru_cache(maxsize=512)
+def efficacy_bounds(fractions: tuple[float, ...], first: int, halvings: int, alpha: float) -> Floats:
+    """Return the z from which each look rejects.
+
+    Together the looks spend what `spent_by` allows. No look before the one of index `first` rejects.
+
+    References
+    ----------
+    Lan and DeMets 1983, Biometrika 70.
+    """
+    shares = np.array(fractions)
+    spent = spent_by(shares, halvings, alpha)[first:]
+    return np.append(np.full(first, math.inf), spending_bounds(shares[first:], spent))
+
+
+def stagewise_p(fractions: tuple[float, ...], bounds: Floats, look: int, z: float) -> float:
+    """Return the p-value by stages of a z at a look.
+
+    It is the probability without a drop that an earlier look rejects, or this one sees a z at least as large.
+    """
+    before = np.flatnonzero(np.isfinite(bounds[:look]))
+    scores = tuple((fractions[i], float(bounds[i]) * math.sqrt(fractions[i])) for i in before)
+    walks, spent = _walks_past(scores)
+    return min(spent + walks.mass_above(fractions[look], z * math.sqrt(fractions[look])), 1.0)
+
+
+@lru_cache(maxsize=512)
+def _walks_past(scores: tuple[tuple[float, float], ...]) -> tuple[Walks, float]:
+    """Return the walks that no look stopped, and the mass of the others.
+
+    Each look has its fraction of the samples and the score from which it stops.
+    """
+    if not scores:
+        return Walks(), 0.0
+    before, spent = _walks_past(scores[:-1])
+    fraction, score = scores[-1]
+    walks = copy(before)
+    spent += walks.mass_above(fraction, score)
+    walks.pass_between(fraction, -math.inf, score)
+    return walks, spent

@@ -1,7 +1,4 @@
-"""Samples that come in clusters, with the cluster as the unit.
-
-Clusters are, for example, questions on one passage, or turns of one dialogue.
-"""
+"""Tests of samples in clusters, such as questions on one passage."""
 
 import math
 from dataclasses import replace
@@ -24,7 +21,7 @@ FEW_CLUSTERS = 30  # below some 20 to 50 the variance is estimated too small: Ca
 def cluster_totals(values: npt.ArrayLike, codes: npt.ArrayLike) -> tuple[Floats, Floats]:
     """Sum the values and count the samples of each cluster.
 
-    Clusters stand in the order of the codes.
+    Clusters are in the order of their codes.
 
     Parameters
     ----------
@@ -48,8 +45,8 @@ def cluster_totals(values: npt.ArrayLike, codes: npt.ArrayLike) -> tuple[Floats,
 def cluster_robust_error(differences: npt.ArrayLike, codes: npt.ArrayLike) -> float | None:
     """Estimate the mean difference's standard error (points) under clustering.
 
-    Samples of one cluster change together. sqrt(G / (G - 1) * sum over clusters of (sum of the deviations in the
-    cluster) ** 2) / n; None for one cluster.
+    It is sqrt(G / (G - 1) * sum over clusters of (sum of the deviations in the cluster) ** 2) / n, and None for one
+    cluster.
 
     References
     ----------
@@ -64,9 +61,9 @@ def cluster_robust_error(differences: npt.ArrayLike, codes: npt.ArrayLike) -> fl
 
 
 def design_effect(differences: npt.ArrayLike, codes: npt.ArrayLike) -> float | None:
-    """Return how many times clustering enlarges the variance of the mean.
+    """Return the variance of the mean under clustering, over that of independent samples.
 
-    It is measured against samples that are all independent. None where there is one cluster only, or no variance.
+    It is None if there is only one cluster, or no variance.
 
     >>> design_effect([-100.0, -100.0, 0.0, 0.0, 100.0, 100.0], [0, 0, 1, 1, 2, 2])
     2.5
@@ -78,9 +75,9 @@ def design_effect(differences: npt.ArrayLike, codes: npt.ArrayLike) -> float | N
 
 
 def block_of(differences: npt.ArrayLike, codes: npt.ArrayLike) -> int:
-    """Return the number of samples that a drop is taken to lose together.
+    """Return the number of samples that a drop is assumed to lose together.
 
-    It is the design effect of what was seen, at most a whole cluster.
+    That is the design effect of the observed differences, at most the mean size of a cluster.
 
     >>> block_of([-100.0, -100.0, 0.0, 0.0, 100.0, 100.0], [0, 0, 1, 1, 2, 2])
     2
@@ -91,9 +88,7 @@ def block_of(differences: npt.ArrayLike, codes: npt.ArrayLike) -> int:
 
 
 def clustered_t(differences: npt.ArrayLike, codes: npt.ArrayLike, *, alpha: float, beta: float) -> TestResult:
-    """Test one-sided that the mean difference is below 0, by clusters.
-
-    It is a t test with a cluster-robust standard error.
+    """Test one-sided by cluster-robust t that the mean difference is below 0.
 
     Parameters
     ----------
@@ -106,11 +101,11 @@ def clustered_t(differences: npt.ArrayLike, codes: npt.ArrayLike, *, alpha: floa
 
     Notes
     -----
-    The standard error is corrected for what a large cluster draws the mean to itself (CR2), and Student's t has
+    A large cluster draws the mean towards itself, for which the standard error is corrected (CR2). Student's t has
     Satterthwaite's degrees of freedom. With G clusters of one size these are `cluster_robust_error` and G - 1; one
-    cluster that has nearly all samples leaves little more than 1 degree. sigma is the standard error times sqrt(n);
-    theta counts the degrees that are lost to unequal sizes. With one cluster p is 1. Where every sample changed by the
-    same, the answer is that of `paired_t` for G samples.
+    cluster with nearly all samples leaves little more than 1 degree. sigma is the standard error times sqrt(n), and
+    theta is larger if unequal sizes cost degrees of freedom. With one cluster p is 1. If every sample changed by the
+    same amount, the answer is that of `paired_t` for G samples.
 
     References
     ----------
@@ -140,9 +135,9 @@ def clustered_t(differences: npt.ArrayLike, codes: npt.ArrayLike, *, alpha: floa
 
 
 def _bias_reduced(totals: Floats, sizes: Floats) -> tuple[float, float]:
-    """Return the mean's standard error and its degrees of freedom.
+    """Return the mean's standard error (CR2) and its degrees of freedom.
 
-    Residuals count more, the more of all samples their cluster has. The degrees are those of independent samples.
+    The degrees are Satterthwaite's for samples that are in truth independent.
     """
     shares = sizes / sizes.sum()
     error = math.sqrt(float(np.sum(residuals(totals, sizes) ** 2 / (1.0 - shares)))) / float(sizes.sum())
@@ -151,9 +146,7 @@ def _bias_reduced(totals: Floats, sizes: Floats) -> tuple[float, float]:
 
 
 def clustered_exact(differences: npt.ArrayLike, codes: npt.ArrayLike, *, alpha: float, beta: float) -> TestResult:
-    """Test clustered 0/100 scores one-sided by flipping clusters' signs.
-
-    It is exact.
+    """Test clustered 0/100 scores one-sided and exactly by flipping clusters' signs.
 
     Parameters
     ----------
@@ -196,9 +189,10 @@ def clustered_exact(differences: npt.ArrayLike, codes: npt.ArrayLike, *, alpha: 
 def visible_in_clusters(sizes: Floats, least: float | None, *, alpha: float, beta: float) -> float | None:
     """Find the smallest drop (points) that shows in enough clusters.
 
-    It is `least` or more, and shows with probability 1 - beta. The clearest drop there is loses single samples, each
-    with the same chance, and nothing is gained. A sign test rejects no fewer than log2(1 / alpha) lost clusters: few of
-    them, or small ones beside a large one, show little. None where there are too few, or `least` is None.
+    The drop is at least `least`, and shows with probability 1 - beta. Easiest to see is a drop that loses samples
+    independently, each with the same probability, and gains none. Even of that a sign test rejects nothing before
+    log2(1 / alpha) clusters are lost, so a drop must be large if there are few clusters, or one large cluster and small
+    ones. The answer is None if there are too few clusters, or `least` is None.
 
     >>> round(visible_in_clusters(np.full(5, 100.0), 1.34, alpha=0.05, beta=0.2), 2)
     3.08
@@ -211,8 +205,8 @@ def visible_in_clusters(sizes: Floats, least: float | None, *, alpha: float, bet
     values, counts = np.unique(sizes, return_counts=True)
 
     def chance_seen(drop: float) -> float:
-        """Return the chance that so many clusters change."""
-        few = np.eye(1, needed)[0]  # of each number of changed clusters below that
+        """Return the probability that at least `needed` clusters change."""
+        few = np.eye(1, needed)[0]  # probability of each number of changed clusters under `needed`
         for size, count in zip(values, counts, strict=True):
             share = -math.expm1(float(size) * math.log1p(-drop / 100.0)) if drop < 100.0 else 1.0
             most = 1.0 - special.bdtrc(np.minimum(np.arange(needed), count), count, share)
@@ -225,9 +219,9 @@ def visible_in_clusters(sizes: Floats, least: float | None, *, alpha: float, bet
 
 
 def _with_clusters(result: TestResult, clusters: int, worth: float = math.inf) -> TestResult:
-    """Return the result with reasons that describe its clusters.
+    """Return the result with a reason that describes its clusters.
 
-    Very uneven ones are worth fewer of one size.
+    Very uneven clusters carry the evidence of `worth` equal ones.
     """
     if clusters < 2:
         return replace(result, reasons=("one cluster has no variance: no drop can be seen",))

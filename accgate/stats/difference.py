@@ -1,7 +1,4 @@
-"""Exact confidence limits for the difference of two paired shares.
-
-Past 100,000 changes they are Tango's score limits.
-"""
+"""Exact confidence limits for the difference of two paired shares."""
 
 import math
 from collections.abc import Callable
@@ -19,9 +16,7 @@ from accgate.stats.result import Interval
 from accgate.stats.walk import Floats, Ints
 
 Number = TypeVar("Number", float, Floats)
-Statistic = Callable[[float, float, int, float], float]
 
-EXACT_UP_TO = 100_000  # discordant pairs; past them the exact and the score limit differ by about one sample
 NUISANCE = 1e-6  # share of alpha spent on a true discordance outside the interval that is searched
 SLACK = 2e-3  # share of alpha kept for a maximum between the discordances tried; the most ever missed was half of it
 GRID = 48  # discordances tried at each difference
@@ -32,9 +27,9 @@ TINY = 1e-300  # in place of 0 under a logarithm
 def exact_difference_interval(lost: int, gained: int, n: int, *, alpha: float, limit: float | None = None) -> Interval:
     """Bound the difference of two paired shares exactly, in points.
 
-    The limits agree with the test. Each limit covers with probability at least 1 - alpha, whatever the shares of
-    samples lost and gained, and with the number of discordant pairs random as it is. `one_sided` is below 0 exactly
-    where the test rejects: McNemar's exact test, or with a `limit` the unconditional one (`mcnemar.least_losses`).
+    Each limit covers with probability at least 1 - alpha, whatever the shares of samples lost and gained, and with the
+    number of discordant pairs random as it is. `one_sided` is below 0 exactly if the test rejects: McNemar's exact
+    test, or with a `limit` the unconditional one (`mcnemar.least_losses`).
 
     Parameters
     ----------
@@ -47,17 +42,16 @@ def exact_difference_interval(lost: int, gained: int, n: int, *, alpha: float, l
 
     Notes
     -----
-    Buehler's limit: outcomes are ordered, those that the test rejects first and then by the limit that the signed
-    root of the likelihood ratio gives, and the limit is the largest difference at which some discordance gives the
+    These are Buehler's limits. Outcomes are ordered: first those that the test rejects, then by the limit from the
+    signed root of the likelihood ratio. The limit is the largest difference at which some discordance gives the
     outcomes up to the one seen a probability above alpha. The discordance is searched over its own exact interval,
-    whose error is taken off alpha (Berger and Boos). The order's sets keep an outcome when a sample is lost instead of
-    unchanged or gained, so that their probability falls as the difference grows (Barnard's convexity). Past
-    `EXACT_UP_TO` discordant pairs it is Tango's limit, on McNemar's side of 0.
+    whose error is taken off alpha (Berger and Boos). If a set of outcomes in this order has one outcome, it also has
+    those with a sample lost instead of unchanged or gained, so that its probability falls as the difference grows
+    (Barnard's convexity).
 
     References
     ----------
-    Buehler 1957, JASA 52; Lloyd and Moldovan 2007, Statistics in Medicine 26; Berger and Boos 1994, JASA 89;
-    Tango 1998, Statistics in Medicine 17.
+    Buehler 1957, JASA 52; Lloyd and Moldovan 2007, Statistics in Medicine 26; Berger and Boos 1994, JASA 89.
 
     Examples
     --------
@@ -73,20 +67,18 @@ def exact_difference_interval(lost: int, gained: int, n: int, *, alpha: float, l
 def _upper_limit(lost: int, gained: int, n: int, alpha: float, mid_p_limit: float | None) -> float:
     seen = lost + gained
     rejected = lost >= int(_critical(np.array(seen), n, alpha, mid_p_limit))
-    if seen > EXACT_UP_TO:
-        limit = _asymptotic_limit(_score, lost, gained, n, alpha)
-    else:
-        order = _asymptotic_limit(_signed_root, lost, gained, n, alpha)
-        q_low, q_high = clopper_pearson(seen, n, confidence=1.0 - NUISANCE * alpha)
-        first, last = _beyond(q_low, n, -REACH), _beyond(q_high, n, REACH)
-        m = np.arange(first, last + 1.0)
-        least = _least_losses(m, lost, gained, n, order, alpha, _critical(m.astype(np.int64), n, alpha, mid_p_limit))
-        outcomes = _Outcomes(first, least, n, q_low, q_high)
-        aim, width = float(special.ndtri(alpha * (1.0 - NUISANCE - SLACK))), order - (gained - lost) / n
-        limit = _crossing(outcomes.probit, aim, order, (-q_high, q_high), max(width, 1e-3 / n), 1e-5)
-    # Exact still: the rejected outcomes come first and have probability at most alpha at each difference d >= 0, and by
-    # their likelihood ratio at most alpha (1 - d) ** fewest, with the fewest losses that reject: past the least limit
-    # of the others, there is room for the share that the nuisance may spend.
+    order = _asymptotic_limit(lost, gained, n, alpha)
+    q_low, q_high = clopper_pearson(seen, n, confidence=1.0 - NUISANCE * alpha)
+    first, last = _beyond(q_low, n, -REACH), _beyond(q_high, n, REACH)
+    m = np.arange(first, last + 1.0)
+    least = _least_losses(m, lost, gained, n, order, alpha, _critical(m.astype(np.int64), n, alpha, mid_p_limit))
+    outcomes = _Outcomes(first, least, n, q_low, q_high)
+    aim, width = float(special.ndtri(alpha * (1.0 - NUISANCE - SLACK))), order - (gained - lost) / n
+    limit = _crossing(outcomes.probit, aim, order, (-q_high, q_high), max(width, 1e-3 / n), 1e-5)
+    # A limit stays exact when it moves to the side of 0 of the decision. The rejected outcomes come first in the order,
+    # and have probability at most alpha at each difference d >= 0: by their likelihood ratio at most
+    # alpha (1 - d) ** fewest, with the fewest losses that reject. Beyond the least limit of the other outcomes that
+    # leaves room for the share of alpha that the nuisance parameter may spend.
     if rejected:
         return min(limit, math.nextafter(0.0, -1.0))
     fewest = -math.log2(alpha) if mid_p_limit is None else -math.log2(mid_p_limit) - 1.0
@@ -94,23 +86,21 @@ def _upper_limit(lost: int, gained: int, n: int, alpha: float, mid_p_limit: floa
 
 
 def _critical(discordant: Ints, n: int, alpha: float, mid_p_limit: float | None) -> Ints:
-    """Return the least losses that the test rejects.
-
-    There is one for each count of discordant pairs.
-    """
+    """Return the least losses that the test rejects, for each count of discordant pairs."""
     return mcnemar_critical(discordant, alpha) if mid_p_limit is None else least_losses(discordant, n, mid_p_limit)
 
 
-def _asymptotic_limit(statistic: Statistic, lost: int, gained: int, n: int, alpha: float) -> float:
-    """Find the difference, a share, at which a statistic equals z_alpha.
-
-    The statistic is near normal.
-    """
+def _asymptotic_limit(lost: int, gained: int, n: int, alpha: float) -> float:
+    """Find the difference, a share, at which the signed root equals z_alpha."""
     if gained == n:
         return 1.0
     z, estimate = quantile(alpha), (gained - lost) / n
     width = -z * math.sqrt(lost + gained + z * z) / n
-    return _crossing(lambda d: statistic(lost, gained, n, d), z, estimate + width, (estimate, 1.0), width, 1e-9)
+
+    def signed_root(d: float) -> float:
+        return float(_signed_root(float(lost), float(gained), n, d))
+
+    return _crossing(signed_root, z, estimate + width, (estimate, 1.0), width, 1e-9)
 
 
 def _crossing(
@@ -123,7 +113,7 @@ def _crossing(
 ) -> float:
     """Find where a falling function passes the aim, by secants from above.
 
-    It is near linear, with slope aim / width. The answer is past the root by at most `share` of the width.
+    The function is nearly linear, with slope aim / width. The answer lies beyond the root by at most `share` of width.
     """
     (low, high), slope, tolerance = bracket, aim / width, share * width
     d = min(max(start, low + tolerance), high - tolerance)
@@ -143,23 +133,14 @@ def _crossing(
 
 
 def likeliest_lost(lost: Number, gained: Number, n: int | Number, d: float) -> Number:
-    """Return the likeliest share lost at a difference of d.
-
-    d is the share gained less the share lost. Plain arithmetic is fast on scalars.
-    """
+    """Return the most likely share lost if the share gained exceeds it by d."""
     b = (2.0 * n + lost - gained) * d - lost - gained
     share: Number = (abs(b * b + 8.0 * n * lost * d * (1.0 - d)) ** 0.5 - b) / (4.0 * n)
     return share
 
 
-def _score(lost: float, gained: float, n: int, d: float) -> float:
-    """Tango's score."""
-    variance = n * (2.0 * likeliest_lost(lost, gained, n, d) + d * (1.0 - d))
-    return (gained - lost - n * d) / math.sqrt(max(variance, TINY))
-
-
 def _signed_root(lost: Number, gained: Number, n: int, d: float) -> Number:
-    """Signed root of the likelihood ratio."""
+    """Return the signed root of the likelihood ratio at a difference of d."""
     share, same = likeliest_lost(lost, gained, n, d), n - lost - gained
     pairs = ((lost, share), (gained, share + d), (same, 1.0 - d - 2.0 * share))
     deviance = sum(special.xlogy(count, count / (n * np.maximum(p, TINY))) for count, p in pairs)
@@ -168,9 +149,9 @@ def _signed_root(lost: Number, gained: Number, n: int, d: float) -> Number:
 
 
 def _beyond(q: float, n: int, deviations: float) -> int:
-    """Return the count so many standard deviations from its mean n q.
+    """Return a count about `deviations` standard deviations from its mean n q.
 
-    A few counts are added, and it stays within 0 and n.
+    A few counts more are added, and the result stays within 0 and n.
     """
     return min(max(round(n * q + deviations * (math.sqrt(n * q * (1.0 - q)) + 2.0)), 0), n)
 
@@ -178,7 +159,7 @@ def _beyond(q: float, n: int, deviations: float) -> int:
 def _least_losses(m: Floats, lost: int, gained: int, n: int, limit: float, alpha: float, critical: Ints) -> Floats:
     """Find the least losses no later in the order than what was seen.
 
-    There is one for each count m of discordant pairs.
+    The result has one entry for each count m of discordant pairs.
     """
     z, seen = quantile(alpha) + 1e-7, lost + gained - int(m[0])  # a little more than the limit's own rounding
 
@@ -197,7 +178,7 @@ def _least_losses(m: Floats, lost: int, gained: int, n: int, limit: float, alpha
         least = least + fewer
     least[seen] = min(least[seen], lost)
     least = np.maximum(least, critical) if lost >= critical[seen] else np.minimum(least, critical)
-    # A larger set is safe: fill what rounding left open under a loss in place of a gain, and of no change.
+    # A larger set is safe: add what rounding left out although an outcome with fewer losses is in.
     least = np.minimum.accumulate(least[::-1])[::-1]
     return np.minimum.accumulate(least - m) + m
 
@@ -205,7 +186,7 @@ def _least_losses(m: Floats, lost: int, gained: int, n: int, limit: float, alpha
 class _Outcomes:
     """Outcomes with at least so many losses, and their probability.
 
-    They have `least[i]` losses or more among `first + i` discordant pairs.
+    There are `least[i]` losses or more among `first + i` discordant pairs.
     """
 
     def __init__(self, first: int, least: Floats, n: int, q_low: float, q_high: float) -> None:

@@ -1,6 +1,6 @@
-"""Slow decline, by every run of a history against the history's first one.
+"""Slow decline, by tests of every run of a history against its anchor.
 
-Alpha is spread over all runs.
+The anchor is the first run.
 """
 
 import math
@@ -16,7 +16,7 @@ from accgate.stats.walk import Floats
 
 RESOLUTION = 100.0  # steps to one standard deviation of the sum, at least
 GOLDEN = 0.5 * (math.sqrt(5.0) - 1.0)  # multiples of it, without their whole parts, are spread evenly
-LEAD = 3  # of the spending below: a decline of theta / 5 a run is seen soonest, and hardly later at 2 or 5
+LEAD = 3  # c of `alpha_share`: a decline of theta / 5 a run is seen soonest, and hardly later with 2 or 5
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class DriftResult:
 def alpha_share(run: int) -> float:
     """Return the share of alpha that is spent on a run, counted from 1.
 
-    It is c / ((run + c - 1) (run + c)) with c = 3, and all runs' shares sum to 1.
+    The share is c / ((run + c - 1) (run + c)) with c = 3; the shares of endlessly many runs sum to 1.
 
     >>> [round(alpha_share(run), 4) for run in (1, 2, 3, 10)]
     [0.25, 0.15, 0.1, 0.0192]
@@ -110,9 +110,7 @@ def drift_test(differences: npt.ArrayLike, p_values: npt.ArrayLike, *, alpha: fl
 def difference_to_anchor(
     anchor_scores: npt.ArrayLike, scores: npt.ArrayLike, codes: npt.ArrayLike | None = None
 ) -> tuple[float, float]:
-    """Return a run's mean paired difference to the anchor and its error.
-
-    Both are in points.
+    """Return a run's mean paired difference to the anchor and its error (points).
 
     Parameters
     ----------
@@ -170,11 +168,10 @@ def anchor_tails(
     -----
     For 0/100 scores, and where a side has several answers, the test is exact: of a unit's K + R runs any R are as
     likely the candidate's, and its difference is as likely of either sign; the larger p counts (`repeats`). Other
-    scores are counted in steps for that, rounded by turns up and down, so that the exact test is that of the rounded
-    scores. For other scores of one answer each it is a normal test with the
-    error of `difference_to_anchor`. Measured with `drift_test` at alpha 0.05 on histories of 20 healthy runs, of 50 to
-    1,000 samples at an accuracy of 3, 50 and 95%, with 1 to 8 answers on either side: at most 0.042 of 1,000 histories
-    had a false alarm.
+    scores with several answers are first rounded to multiples of a small step, some up and some down. Other scores of
+    one answer each have a normal test with the error of `difference_to_anchor`. Measured with `drift_test` at alpha
+    0.05 on histories of 20 healthy runs, of 50 to 1,000 samples at an accuracy of 3, 50 and 95%, with 1 to 8 answers on
+    either side: at most 0.042 of 1,000 histories had a false alarm.
 
     Examples
     --------
@@ -186,10 +183,10 @@ def anchor_tails(
     '0.00781'
     """
     before, now = np.asarray(anchor_scores, dtype=np.float64), np.asarray(scores, dtype=np.float64)
-    both = np.concatenate([before, now], axis=1)
-    if both.shape[1] == 2 and not np.isin(both, (0.0, 100.0)).all():
+    answers = np.concatenate([before, now], axis=1)
+    if answers.shape[1] == 2 and not np.isin(answers, (0.0, 100.0)).all():
         return normal_tails(*difference_to_anchor(before[:, 0], now[:, 0], codes))
-    counts = _steps(both)
+    counts = _steps(answers)
     repeats = repeats_of(100.0 * counts[:, : before.shape[1]], 100.0 * counts[:, before.shape[1] :], codes)
     return sum_tails(repeats)
 
@@ -197,9 +194,9 @@ def anchor_tails(
 def _steps(scores: Floats) -> Floats:
     """Round scores of shape (n, answers) to whole numbers of a step.
 
-    They count from the lowest of each sample. 0/100 scores are 0 and 1. Of others a standard deviation of the whole sum
-    has 100 steps or more, and samples are rounded from starts that are spread evenly, so that a small shift of many
-    scores keeps its sum.
+    Steps are counted from the lowest score of each sample. 0/100 scores become 0 and 1. For others the step is at most
+    a hundredth of the standard deviation of the whole sum. The points at which samples round up are spread evenly, so
+    that a small shift of many scores keeps its sum.
     """
     lowest = scores.min(axis=1, keepdims=True)
     above = scores - lowest

@@ -1,9 +1,8 @@
 """A sequential test of 0/100 answers given several times.
 
-It ends at the samples there are. After every unit the sum of differences is held against two bounds. The run passes
-where it is far above what a drop of theta would have brought it to, and it is a regression where each exact null
-distribution (`repeats`), followed by convolution, has left a sum so low a chance within the error that may be spent by
-then.
+After every unit the sum of differences is compared with two bounds. The run passes if the sum is far above what a drop
+of theta would have made of it. It is a regression if a sum so low has a probability within the error that may be spent
+by then, under each exact null distribution (`repeats`), which is followed by convolution.
 """
 
 import math
@@ -14,7 +13,7 @@ import numpy as np
 
 from accgate.stats.answers import Repeats
 from accgate.stats.betting import confidence_sequence
-from accgate.stats.gsprt import SHORT, n_without_change
+from accgate.stats.gsprt import DRAWN, SHORT, n_without_change
 from accgate.stats.odds import Limits
 from accgate.stats.optimal import LONGEST, bounds_at
 from accgate.stats.power import GSPRT_MAXIMUM, quantile_sum
@@ -24,20 +23,20 @@ from accgate.stats.sequential import TYPICAL, Boundaries, SequentialResult, Unit
 from accgate.stats.totals import spread_of
 from accgate.stats.walk import NONE, Floats, Ints, Outcome, fair_walk
 
-PRICE = 0.3  # by which it passes later than the optimal test, whose noise is known
-PRIOR = 100.0  # samples that the expected noise counts for in what may be spent
-COST = 1.1  # samples that the test takes for the power of the fixed-n one, times its own
-DRAWN = 300  # looks of which the boundary of passing is drawn
+# benchmarks/runs.py prints the error rates and the mean samples with these.
+PRICE = 0.3  # log likelihood by which runs pass later than in the optimal test, which knows the noise
+PRIOR = 100.0  # samples as many as which the expected noise counts, in the error that may be spent
+COST = 1.1  # samples for the power of the fixed-n test, times that test's own
 
 
 @dataclass(frozen=True)
 class RepeatsSchedule:
     """The bounds of a run after each unit.
 
-    They follow from its null variances, and not from which side had the right answers. All arrays have shape (units,):
-    `allowed` is the type I error that may be spent, `passes` the least sum of differences, in shares of a sample, at
-    which the run passes. `last` is the index of the last unit used; `over` says that the run ends there, with all
-    samples or all the information planned.
+    They depend on the null variances, and not on which side had the right answers. The arrays have shape (units,):
+    `allowed` is the type I error that may be spent, and `passes` the least sum of differences, in shares of a sample,
+    at which the run passes. `last` is the index of the last unit used; `over` says that the run ends there, with all
+    samples or all the planned information.
     """
 
     allowed: Floats
@@ -52,9 +51,9 @@ def repeats_schedule(
     """Return a run's bounds for one way to exchange its answers.
 
     Other parameters are those of `repeats_sequential`. Information is (n theta)^2 / variance, in units of what the
-    fixed-n test needs, (z_a + z_b)^2. A drop that is made of whole losses has the variance of their number beside that
-    of the noise: half of it counts here, so that where nothing differs the ratio is the logarithm of the chance to see
-    no loss.
+    fixed-n test needs, (z_a + z_b)^2. A drop made of whole losses adds the variance of their number to that of the
+    noise. Half of that is counted here, so that if nothing differs the likelihood ratio is the probability to see no
+    loss.
     """
     n, needed = repeats.samples.astype(float), quantile_sum(alpha, beta) ** 2
     units = np.arange(1.0, len(n) + 1.0)
@@ -80,8 +79,6 @@ def repeats_sequential(
 ) -> SequentialResult:
     """Test sequentially that R answers are worse than the reference's K.
 
-    The run may stop early.
-
     Parameters
     ----------
     repeats : Repeats
@@ -97,10 +94,10 @@ def repeats_sequential(
 
     Notes
     -----
-    The upper limit of the interval inverts the walk, so that it is below 0 exactly where H0 is rejected. The lower one
-    is by betting: a run passes because few answers differed, so given how many did, a drop of theta looks less likely
-    than it is (of runs with one, 9% excluded it at 95% confidence). A bet on the differences takes nothing as given,
-    and its limit holds wherever the run stops.
+    The upper limit of the interval inverts the walk, so that it is below 0 exactly if H0 is rejected. The lower limit
+    comes from betting. The walk would not do: a run passes because few answers differed, so given how many did, a drop
+    of theta looks less likely than it is (of runs with one, 9% excluded it at 95% confidence). A bet on the differences
+    conditions on nothing, and its limit holds wherever the run stops.
 
     References
     ----------
@@ -131,7 +128,6 @@ def repeats_sequential(
     beginning, difference = repeats.first(unit + 1), standing.difference
     estimate = Limits(stop.repeats, unit + 1, outcome, difference).estimate()
     upper = Limits(stop.repeats, unit + 1, outcome, estimate).upper(alpha, rejected=rejected)
-    # Betting takes nothing as given, so that its limit holds whatever made the run stop there.
     bets = confidence_sequence(repeats.totals, repeats.planned, bound=100.0, alpha=alpha, stop=unit + 1, theta=theta)
     lower = min(bets.two_sided[0], estimate, difference, upper)
     seen = None if rejected else theta
@@ -139,10 +135,10 @@ def repeats_sequential(
         least = detectable_drop(beginning, n=repeats.n_max, cost=COST, **rates)
         seen = None if least is None else max(theta, least)
     thresholds = [walk.threshold for walk in walks if walk.unit == unit]
-    known = [threshold for threshold in thresholds if threshold is not None]
+    sums = [threshold for threshold in thresholds if threshold is not None]
     return replace(
         standing,
-        threshold=min(known) / standing.n if len(known) == len(thresholds) else None,
+        threshold=min(sums) / standing.n if len(sums) == len(thresholds) else None,
         theta=seen,
         sigma=spread_of(beginning.totals, beginning.sizes),
         interval=Interval(upper, (lower, upper)),
@@ -154,10 +150,10 @@ def repeats_sequential(
 def repeats_boundaries(
     repeats: Repeats, *, theta: float, alpha: float, beta: float, discordance: float | None = None
 ) -> Boundaries:
-    """Return the boundaries by which `repeats_sequential` decided.
+    """Return the boundaries by which `repeats_sequential` decided, with the same parameters.
 
-    They are those of the units that it used, and the parameters are its own. Where two walks have to meet theirs, the
-    boundary of failing is that of the one that did last, or did not.
+    They reach up to the unit at which the run stopped. If there are two walks, both must fail; the boundary of failing
+    is that of the walk that failed last, or did not fail.
 
     Examples
     --------
@@ -180,10 +176,10 @@ def repeats_boundaries(
 
 
 def visible_drop(n: int, discordance: float | None, *, alpha: float, beta: float) -> float:
-    """Return the drop (points) to look for where no target is set.
+    """Return the drop (points) to look for if the user set no theta.
 
-    A whole run of n samples detects it. How much of the discordance more runs would take away is not known before a
-    run.
+    A whole run of n samples detects it. The whole discordance counts as noise, since no run has shown yet how much of
+    it more answers would average out.
 
     >>> round(visible_drop(1000, None, alpha=0.05, beta=0.2), 2)
     2.34
@@ -197,7 +193,7 @@ def visible_drop(n: int, discordance: float | None, *, alpha: float, beta: float
 class _Walk:
     """A walk of one way to exchange answers, and where it stopped.
 
-    `unit` is the index of the unit at which it did.
+    `unit` is the index of its last unit.
     """
 
     repeats: Repeats
@@ -206,9 +202,9 @@ class _Walk:
 
     @property
     def threshold(self) -> float | None:
-        """The sum of differences (points) below which it fails at its unit.
+        """The sum of differences (points) below which the walk fails at its unit.
 
-        It is None where no sum does.
+        It is None if no sum fails.
         """
         critical = self.outcome.critical
         return None if critical is None else sum_at(self.repeats, self.unit + 1, critical - 0.5)
@@ -217,11 +213,11 @@ class _Walk:
 def _walks(
     repeats: Repeats, *, theta: float, alpha: float, beta: float, discordance: float | None
 ) -> tuple[RepeatsSchedule, list[_Walk]]:
-    """Return a run's schedule, and its walk for each exchange of answers.
+    """Return a run's schedule, and a walk for each way to exchange answers.
 
-    The last is that of whole sides. The schedule is that of whole sides, whose null variance holds across builds. What
-    the other walk may spend follows from its own variances, and from no pass: under its null distribution the schedule
-    depends on the draws.
+    The last walk exchanges whole sides. The schedule is that of whole sides, whose null variance holds across builds.
+    It depends on the draws of the other walk, which therefore spends its error by its own variances, and counts on no
+    pass.
     """
     *others, sides = reversed(repeats.exchanges)
     schedule = partial(repeats_schedule, theta=theta, alpha=alpha, beta=beta, discordance=discordance)
@@ -237,7 +233,7 @@ def _walks(
 def _decisive(walks: list[_Walk]) -> _Walk:
     """Choose the walk that ends the run.
 
-    It is the first that passes, else the last to fail, or one that does not.
+    The first walk to pass ends it, else one that does not fail, else the last to fail.
     """
     passing = [walk for walk in walks if walk.outcome.stop == "futility"]
     if passing:
@@ -246,10 +242,7 @@ def _decisive(walks: list[_Walk]) -> _Walk:
 
 
 def _walk(repeats: Repeats, plan: RepeatsSchedule, alpha: float, *, binding: bool) -> _Walk:
-    """Walk through a run's events.
-
-    `binding` is that of `fair_walk`.
-    """
+    """Walk through a run's events, with `binding` as in `fair_walk`."""
     kinds, kind = repeats.kinds
     at = repeats.events[repeats.events <= plan.last]
     looks = _looks(repeats, plan)
@@ -269,7 +262,7 @@ def _walk(repeats: Repeats, plan: RepeatsSchedule, alpha: float, *, binding: boo
 def _looks(repeats: Repeats, plan: RepeatsSchedule) -> Ints:
     """Return the most losses with which a run passes after each unit.
 
-    It is `NONE` where no run passes there.
+    An entry is `NONE` if no run passes there.
     """
     most, right = np.cumsum(repeats.most), np.cumsum(repeats.right)
     lost = most - (plan.passes + repeats.share * right / repeats.before.shape[1]) / repeats.rate

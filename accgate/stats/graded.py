@@ -1,8 +1,8 @@
 """Group-sequential test of scores other than 0/100, and of clusters.
 
-Each look makes the test that serves a fixed n. The evidence for a drop is the z of `drop_score`, compared with bounds
-that spend the type I error as samples come. The evidence against a drop of theta is the same score of the opposite; its
-likelihood ratio says when the run passes.
+Each look repeats the test at a fixed n. The evidence for a drop is the z of `drop_score`, compared with bounds that
+spend the type I error as samples come. The evidence against a drop of theta is the same score of the negated
+differences; the run passes by its likelihood ratio.
 """
 
 from __future__ import annotations
@@ -10,16 +10,15 @@ from __future__ import annotations
 import math
 from collections import OrderedDict
 from collections.abc import Iterator
-from copy import copy
 from dataclasses import dataclass, replace
-from functools import cached_property, lru_cache
+from functools import cached_property
 from hashlib import blake2b
 
 import numpy as np
 
 from accgate.stats import special
 from accgate.stats.bootstrap import ENOUGH, assumed_gain, change_scales, drop_score, upper_limit
-from accgate.stats.brownian import Walks, median_sum, spending_bounds
+from accgate.stats.brownian import efficacy_bounds, median_sum, spent_by, stagewise_p
 from accgate.stats.gsprt import n_without_change
 from accgate.stats.losses import lower_limit, visible_drop, weighted_margins
 from accgate.stats.power import paired_binary_effect, quantile, quantile_sum
@@ -37,23 +36,22 @@ from accgate.stats.sequential import (
 from accgate.stats.totals import robust_error, spread_of
 from accgate.stats.walk import Floats, Ints, Stop
 
+# benchmarks/shapes.py prints the error rates and the power with these.
 FIRST = 30  # samples before the first look
-FEW = 30  # changed units under which no variance is trusted
+FEW = 30  # changed units under which the variance is at least that of whole losses
 RATIO = 1.08  # of the samples at a look to those at the look before
-POWER = 1.5  # of the share of samples, to which the error that may be spent is proportional
-NEAR_SHARE = 0.8  # of the error is spent by the samples that a drop of theta needs, the rest by the end
-PASSING = 1.5  # over beta: how many times likelier no drop is than one of theta where a run passes early
-NEEDED = 1.6  # samples that count as those, times what a fixed n takes
-REMEMBERED = 1024  # looks whose evidence is kept: a run that goes on is asked of the same ones again and again
+PASSING = 1.5  # times 1 / beta: the likelihood ratio of no drop to one of theta at which a run passes early
+NEEDED = 1.6  # samples that a drop of theta is said to need, times those of the test at a fixed n
+REMEMBERED = 1024  # looks whose evidence is cached: a growing run is tested again and again, with the same first looks
 
 
 @dataclass(frozen=True)
 class Evidence:
-    """What the looks at a run say, as arrays of shape (..., looks).
+    """The evidence at the looks of a run, as arrays of shape (..., looks).
 
-    `unit`, of shape (looks,), is the index of the last unit before each and `n` its samples. `drop` is z of the
-    evidence for a drop, `sound` that against a drop of theta; `squares` (points^2) is the variance of the sum,
-    `changed` the number of units that had changed, and `tail` how far gains stand out, in typical changes.
+    `unit`, of shape (looks,), is the index of the last unit before each look, and `n` the samples by then. `drop` is z
+    of the evidence for a drop, `sound` that against a drop of theta. `squares` (points^2) is the variance of the sum,
+    `changed` the number of changed units, and `tail` how large the gains behind the skewness are, in typical changes.
     """
 
     unit: Ints
@@ -70,14 +68,14 @@ class Evidence:
         return Evidence(*(np.concatenate(column, axis=-1) for column in columns))
 
     def first(self, count: int) -> Evidence:
-        """Return the evidence of the first looks, so many."""
+        """Return the evidence of the first `count` looks."""
         return Evidence(*(values[..., :count] for values in vars(self).values()))
 
 
 def evidence_at(totals: Floats, sizes: Ints, unit: Ints, *, theta: float) -> Evidence:
     """Return the evidence after each of these units.
 
-    Totals have shape (..., G) and sizes shape (G,).
+    Totals have shape (..., G), and sizes shape (G,).
     """
     columns = []
     for last in unit:
@@ -90,38 +88,9 @@ def evidence_at(totals: Floats, sizes: Ints, unit: Ints, *, theta: float) -> Evi
     return Evidence(unit, np.cumsum(sizes)[unit], *stacked)
 
 
-class _Remembered:
-    """Evidence at looks, kept by a digest of all that they saw.
-
-    The least recently used goes.
-    """
-
-    def __init__(self) -> None:
-        self._by_key: OrderedDict[tuple[float, int, bytes, bytes], Evidence] = OrderedDict()
-
-    def at_each(self, units: Units, unit: Ints, theta: float) -> Iterator[tuple[Evidence, bool]]:
-        """Yield the evidence after each unit, and whether it was remembered."""
-        digests, start = (blake2b(digest_size=16), blake2b(digest_size=16)), 0
-        for last in map(int, unit):
-            for digest, values in zip(digests, (units.totals, units.sizes), strict=True):
-                digest.update(values[start : last + 1].tobytes())
-            key, start = (theta, last, digests[0].digest(), digests[1].digest()), last + 1
-            evidence = self._by_key.pop(key, None)
-            is_remembered = evidence is not None
-            if evidence is None:
-                evidence = evidence_at(units.totals, units.sizes, np.array([last]), theta=theta)
-            self._by_key[key] = evidence
-            if len(self._by_key) > REMEMBERED:
-                self._by_key.popitem(last=False)
-            yield evidence, is_remembered
-
-
-_REMEMBERED = _Remembered()
-
-
 @dataclass(frozen=True)
 class Course:
-    """The looks to which a run of `n_max` samples is to come, and its rates.
+    """The planned looks of a run of `n_max` samples, and its rates.
 
     `loss` and `earliest` are those of `Units`.
     """
@@ -137,7 +106,7 @@ class Course:
     def whole_loss(self) -> float:
         """The most points that one sample can lose.
 
-        It is 100 where scores have no bounds.
+        Scores without bounds count as if they could lose 100.
         """
         return self.loss if math.isfinite(self.loss) else 100.0
 
@@ -145,7 +114,7 @@ class Course:
     def n(self) -> Ints:
         """Number of samples at each look.
 
-        Each look before has so many times fewer, down to the first.
+        It grows by the factor `RATIO` from look to look, up to all samples.
         """
         count = 1 + max(0, math.floor(math.log(max(self.n_max, 1) / FIRST) / math.log(RATIO)))
         return np.unique(np.ceil(self.n_max / RATIO ** np.arange(count) - 1e-9).astype(np.int64))
@@ -156,10 +125,9 @@ class Course:
         return tuple((self.n / self.n_max).tolist())
 
     def stop(self, evidence: Evidence, *, over: bool) -> tuple[int, Stop]:
-        """Find the look at which a run stops, and why.
+        """Find the look at which one run stops, and why.
 
-        It is the last one and "end" where the run does not stop. `over` says that the last look is that of `n_max`; the
-        arrays are those of one run.
+        A run that does not stop gives the last look and "end". `over` says that the last look is that of `n_max`.
         """
         rejects = evidence.drop >= self.bounds(evidence, over=over)
         bounds = self.sound_bounds(evidence)
@@ -174,7 +142,7 @@ class Course:
     def bounds(self, evidence: Evidence, *, over: bool) -> Floats:
         """Return the z from which each look of one run rejects.
 
-        It is infinite where none does.
+        A look that may not reject has an infinite one.
         """
         first, count = self.first(evidence, over=over), len(evidence.drop)
         if first is None:
@@ -184,16 +152,17 @@ class Course:
     def first(self, evidence: Evidence, *, over: bool) -> int | None:
         """Find the first look that may reject.
 
-        It has enough changes, more of them where gains stand out, or is the last.
+        Such a look has enough changes, or is the last of the run. The larger the gains behind the skewness, the more
+        changes are enough.
         """
         enough = evidence.changed >= ENOUGH * (1.0 + evidence.tail)
         enough[-1] |= over
         return int(np.argmax(enough)) if enough.any() else None
 
     def halvings(self, evidence: Evidence, look: int) -> int:
-        """Count how often the run's samples are halved to those theta needs.
+        """Count how often a run's samples can be halved.
 
-        The need is as seen at a look.
+        The samples that theta needs must remain. What theta needs depends on the variance seen at this look.
         """
         variance = float(evidence.squares[look]) / int(evidence.n[look])
         needed = NEEDED * quantile_sum(self.alpha, self.beta) ** 2 * variance / self.theta**2
@@ -204,71 +173,18 @@ class Course:
     def sound_bounds(self, evidence: Evidence) -> Floats:
         """Return the z against a drop of theta from which each look passes.
 
-        It is infinite where too few units were seen. The run is then 1.5 / beta times as likely without a drop as with
-        one of theta. By Ville's inequality a drop of theta passes so with a probability of at most two thirds of beta.
+        It is infinite if too few units were seen. At this z the run is 1.5 / beta times as likely without a drop as
+        with one of theta. By Ville's inequality runs with a drop of theta pass with a probability of at most two thirds
+        of beta.
         """
         n, few, loss = evidence.n, evidence.changed < FEW, self.whole_loss
-        whole = loss * self.theta * n  # the variance of a drop of theta that is made of whole losses
-        error = np.sqrt(np.where(few, np.maximum(evidence.squares, whole), evidence.squares))
+        whole_variance = loss * self.theta * n  # the variance of a drop of theta that is made of whole losses
+        error = np.sqrt(np.where(few, np.maximum(evidence.squares, whole_variance), evidence.squares))
         drift = self.theta * n / error
         least = n_without_change(self.theta, beta=self.beta, loss=loss)
         untested = (math.isfinite(self.loss) | (evidence.changed == 0)) & (evidence.unit + 1 < least)
         untested |= evidence.unit < self.earliest
         return np.where(untested, math.inf, math.log(PASSING / self.beta) / drift + 0.5 * drift)
-
-
-def spent_by(fractions: Floats, halvings: int, alpha: float) -> Floats:
-    """Return the type I error that may be spent by each look.
-
-    Most of it is spent by the samples that are needed, the rest by the end.
-
-    >>> spent_by(np.array([0.25, 0.5, 1.0]), 2, 0.05).round(4)
-    array([0.0413, 0.0435, 0.05  ])
-    """
-    near = np.minimum(fractions * 2.0**halvings, 1.0) ** POWER
-    return alpha * (NEAR_SHARE * near + (1.0 - NEAR_SHARE) * fractions**POWER)
-
-
-@lru_cache(maxsize=512)
-def efficacy_bounds(fractions: tuple[float, ...], first: int, halvings: int, alpha: float) -> Floats:
-    """Return the z from which each look rejects.
-
-    The error spent is then as `spent_by` allows. No look before the first rejects.
-
-    References
-    ----------
-    Lan and DeMets 1983, Biometrika 70.
-    """
-    shares = np.array(fractions)
-    spent = spent_by(shares, halvings, alpha)[first:]
-    return np.append(np.full(first, math.inf), spending_bounds(shares[first:], spent))
-
-
-def stagewise_p(fractions: tuple[float, ...], bounds: Floats, look: int, z: float) -> float:
-    """Return the chance without a drop of an end at least as extreme.
-
-    An earlier look rejects, or this one sees a z at least as large.
-    """
-    before = np.flatnonzero(np.isfinite(bounds[:look]))
-    scores = tuple((fractions[i], float(bounds[i]) * math.sqrt(fractions[i])) for i in before)
-    walks, spent = _walks_past(scores)
-    return min(spent + walks.mass_above(fractions[look], z * math.sqrt(fractions[look])), 1.0)
-
-
-@lru_cache(maxsize=512)
-def _walks_past(scores: tuple[tuple[float, float], ...]) -> tuple[Walks, float]:
-    """Return the walks that no look stopped, and the mass that one did.
-
-    The looks have these fractions and scores.
-    """
-    if not scores:
-        return Walks(), 0.0
-    before, spent = _walks_past(scores[:-1])
-    fraction, score = scores[-1]
-    walks = copy(before)
-    spent += walks.mass_above(fraction, score)
-    walks.pass_between(fraction, -math.inf, score)
-    return walks, spent
 
 
 def looked_at(units: Units, course: Course) -> Ints:
@@ -277,18 +193,34 @@ def looked_at(units: Units, course: Course) -> Ints:
     return unit[unit < len(units.totals)]
 
 
-def each_look(units: Units, course: Course) -> Iterator[tuple[Evidence, bool]]:
-    """Yield the evidence at each look, and whether it is remembered.
+_evidence: OrderedDict[tuple[float, int, bytes, bytes], Evidence] = OrderedDict()
 
-    The next look counts as though it were now.
+
+def each_look(units: Units, course: Course) -> Iterator[tuple[Evidence, bool]]:
+    """Yield the evidence at each look so far and after the last unit.
+
+    With it comes whether it was in the cache. The key of the cache is a digest of all units up to the look. The least
+    recently used evidence is dropped.
     """
-    return _REMEMBERED.at_each(units, np.append(looked_at(units, course), len(units.totals) - 1), course.theta)
+    digests, start = (blake2b(digest_size=16), blake2b(digest_size=16)), 0
+    for last in (*looked_at(units, course).tolist(), len(units.totals) - 1):
+        for digest, values in zip(digests, (units.totals, units.sizes), strict=True):
+            digest.update(values[start : last + 1].tobytes())
+        key, start = (course.theta, last, digests[0].digest(), digests[1].digest()), last + 1
+        evidence = _evidence.pop(key, None)
+        is_remembered = evidence is not None
+        if evidence is None:
+            evidence = evidence_at(units.totals, units.sizes, np.array([last]), theta=course.theta)
+        _evidence[key] = evidence
+        if len(_evidence) > REMEMBERED:
+            _evidence.popitem(last=False)
+        yield evidence, is_remembered
 
 
 def graded_test(units: Units, *, theta: float, alpha: float, beta: float, figures: bool = True) -> SequentialResult:
     """Test group-sequentially that the mean difference is below 0.
 
-    It serves scores of any shape, and clusters.
+    Scores may have any shape, and samples may come in clusters.
 
     Parameters
     ----------
@@ -304,11 +236,11 @@ def graded_test(units: Units, *, theta: float, alpha: float, beta: float, figure
     Notes
     -----
     Looks come at 8% more samples each time. No look but the last rejects before 100 units changed, and 100 more for
-    each time that the gains on which the skewness rests are typical changes. Four fifths of alpha are spent by 1.6
-    times the samples that a drop of theta needs, by the variance at the first look that may reject; the rest by
-    the end. Futility is not counted on. A run passes where its likelihood without a drop is 1.5 / beta times that with
-    a drop of theta; where scores are bounded not before so many samples that a drop made of whole losses would have
-    shown one.
+    each time that the gains behind the skewness are as large as typical changes. Four fifths of alpha are spent by 1.6
+    times the samples that a drop of theta needs at a fixed n, by the variance at the first look that may reject; the
+    rest by the end. Alpha holds even if runs go on that could pass. A run passes if its likelihood without a drop is
+    1.5 / beta times that with a drop of theta. If scores are bounded, it does not pass before a drop made of whole
+    losses would have shown one.
 
     The interval is a repeated one: it holds at whichever look the run stops, and is wide for early ones. The estimate
     of a run that stopped early is median-unbiased by the order of stages.
@@ -333,7 +265,7 @@ def graded_test(units: Units, *, theta: float, alpha: float, beta: float, figure
     looks, result = len(looked_at(units, course)), _result if figures else _stand
     for look, (now, is_remembered) in enumerate(each_look(units, course)):
         seen.append(now)
-        if look == looks or (is_remembered and look < looks - 1):  # asked of with later ones a look says the same
+        if look == looks or (is_remembered and look < looks - 1):  # it did not stop the run when it was first seen
             continue
         is_last, evidence = over and look == looks - 1, seen[0].then(*seen[1:])
         at, stop = course.stop(evidence, over=is_last)
@@ -349,10 +281,7 @@ def _course(units: Units, theta: float, alpha: float, beta: float) -> Course:
 
 
 def _stand(units: Units, course: Course, evidence: Evidence, look: int, stop: Stop) -> SequentialResult:
-    """Return where a run stands at this look.
-
-    It is `_result` without what only a report needs.
-    """
+    """Return where a run stands at this look, for callers that need no figures."""
     bounds = course.bounds(evidence, over=look == len(course.n) - 1)
     p_value = stagewise_p(course.fractions, bounds, look, float(evidence.drop[look]))
     return stand_at(units, int(evidence.unit[look]), p_value, stop, is_open=False)
@@ -373,7 +302,7 @@ def _result(units: Units, course: Course, evidence: Evidence, look: int, stop: S
     if not may_reject:
         level = float(-special.ndtri(spent_by(np.array(course.fractions), halvings, course.alpha)[look]))
     limits = _limits(totals, sizes, level, course)
-    if may_reject:  # rounding never parts the limit from the decision
+    if may_reject:  # rounding must not contradict the decision
         high = min(limits.one_sided, 1e-12 * difference) if stop == "regression" else max(limits.one_sided, 0.0)
         limits = Interval(high, (limits.two_sided[0], high))
     return replace(
@@ -390,8 +319,8 @@ def _result(units: Units, course: Course, evidence: Evidence, look: int, stop: S
 def _estimate(units: Units, course: Course, evidence: Evidence, bounds: Floats) -> float:
     """Estimate the difference (points) of a stopped run, median-unbiased.
 
-    It stopped at the last of these looks. Given by how much units changed, their signs make a walk whose variance is
-    the sum of squares.
+    The run stopped at the last of these looks. Given by how much units changed, their signs make a walk whose variance
+    is the sum of squares.
     """
     if not evidence.squares[-1]:
         return 0.0
@@ -400,15 +329,15 @@ def _estimate(units: Units, course: Course, evidence: Evidence, bounds: Floats) 
     gain, other = (np.array([assumed_gain(side * units.totals[: last + 1]) for last in ends]) for side in (1.0, -1.0))
     lows = -bounds[start:] * np.sqrt(squares + gain * gain) - gain
     highs = course.sound_bounds(evidence)[start:] * np.sqrt(squares + other * other) + other - course.theta * n
-    highs = np.maximum(highs, quantile(course.alpha) * np.sqrt(squares + gain * gain) - gain)  # a drop in sight goes on
+    highs = np.maximum(highs, quantile(course.alpha) * np.sqrt(squares + gain * gain) - gain)  # such runs do not pass
     return median_sum(squares, lows, highs, float(units.totals[: ends[-1] + 1].sum())) / float(n[-1])
 
 
 def _limits(totals: Floats, sizes: Floats, level: float, course: Course) -> Interval:
-    """Return limits at this z.
+    """Return limits of the difference at this z.
 
-    The lower one has room for a whole loss that was not seen. Of a run without any change they are what so many samples
-    rule out of whole losses.
+    The lower one allows for one whole loss more than was seen. A run without any change has the limits that so many
+    samples set to whole losses and gains.
     """
     if not totals.any():
         return interval_without_change(len(totals), course.alpha, course.whole_loss)
@@ -419,10 +348,10 @@ def _limits(totals: Floats, sizes: Floats, level: float, course: Course) -> Inte
 
 
 def _theta(units: Units, course: Course, bound: float, stop: Stop) -> float | None:
-    """Return the drop that a run detects.
+    """Return the drop (points) that a run detects.
 
-    It is the planned one after an early pass, else what its last look can see. Of one that failed early none: it
-    depends on samples that nobody evaluated. Some of beta is left to early passes.
+    After an early pass that is theta, else what the last look can detect. A run that failed early has none: it would
+    depend on samples that nobody evaluated. Half of beta is left to early passes.
     """
     n, totals, sizes = int(units.sizes.sum()), units.totals, units.sizes.astype(np.float64)
     if stop == "regression" and n < units.n_max:
@@ -443,10 +372,10 @@ def _theta(units: Units, course: Course, bound: float, stop: Stop) -> float | No
 
 
 def graded_boundaries(units: Units, *, theta: float, alpha: float, beta: float) -> Boundaries:
-    """Return the boundaries by which `graded_test` decided.
+    """Return the boundaries by which `graded_test` decided, with the same parameters.
 
-    They are those of the units that it used, and the parameters are its own. They depend on the changes so far: each is
-    the sum at which a run as noisy as this one would fail, or pass.
+    They reach up to the unit at which the run stopped. Each is the sum at which a run as noisy as this one would fail,
+    or pass.
 
     Examples
     --------
@@ -472,7 +401,7 @@ def graded_boundaries(units: Units, *, theta: float, alpha: float, beta: float) 
 def _passing(units: Units, unit: int, z: float, course: Course) -> tuple[float, float]:
     """Return the samples up to a unit, and the least sum that passes there.
 
-    No drop is in sight then, and none of theta is left.
+    Such a sum shows no drop at alpha, and excludes one of theta.
     """
     ruled_out, in_sight = _boundary(units, unit, z, course.theta), _boundary(units, unit, -quantile(course.alpha), 0.0)
     return max(ruled_out, in_sight)
@@ -481,7 +410,7 @@ def _passing(units: Units, unit: int, z: float, course: Course) -> tuple[float, 
 def _boundary(units: Units, unit: int, z: float, drop: float) -> tuple[float, float]:
     """Return the samples up to a unit, and the sum whose evidence is z.
 
-    It is evidence for a drop, or against one of `drop` points.
+    The evidence is for a drop. With `drop` it is the evidence against a drop of so many points.
     """
     totals, sizes = units.totals[: unit + 1], units.sizes[: unit + 1].astype(np.float64)
     n = float(sizes.sum())
@@ -495,14 +424,14 @@ def _boundary(units: Units, unit: int, z: float, drop: float) -> tuple[float, fl
 def graded_next(units: Units, *, theta: float, alpha: float, beta: float) -> Near:
     """Return how near `graded_test` is to a decision at its next look.
 
-    The parameters are its own. The run is taken to come to that look with its changes as they are.
+    No unit is assumed to change until then.
 
     >>> from accgate.stats.sequential import units_of
     >>> look = graded_next(units_of(np.tile([4.0, -4.0, 0.0], 20), n_max=1500), theta=2.0, alpha=0.05, beta=0.2)
     >>> look.next_n, look.allowed, round(look.share, 2)
     (64, 0.0, 0.64)
     """
-    course, seen = _course(units, theta, alpha, beta), int(units.samples[-1])
+    course = _course(units, theta, alpha, beta)
     first, *others = (now for now, _ in each_look(units, course))
     evidence = first.then(*others)
     look = min(len(evidence.n) - 1, len(course.n) - 1)
@@ -511,7 +440,7 @@ def graded_next(units: Units, *, theta: float, alpha: float, beta: float) -> Nea
         allowed = float(spent_by(np.array(course.fractions), course.halvings(evidence, may_reject), alpha)[look])
     z = float(course.sound_bounds(evidence)[-1])
     passes = math.nan if math.isinf(z) else _passing(units, last, z, course)[1]
-    total, drop = float(units.totals.sum()), theta * seen
+    total, drop = float(units.totals.sum()), theta * int(units.samples[-1])
     share = 1.0 if total >= passes else min(max((drop + total) / (drop + passes), 0.0), 1.0) if z < math.inf else 0.0
     untested = 1.0
     if math.isfinite(units.loss) or not units.totals.any():

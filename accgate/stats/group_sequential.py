@@ -1,7 +1,7 @@
 """Group-sequential test with O'Brien-Fleming spending and non-binding futility.
 
-Spending follows Lan and DeMets, at any number of looks. Scores other than 0/100, and clusters, have a test of their own
-(`graded`).
+The error is spent as Lan and DeMets do, at any number of looks. Scores other than 0/100, and clusters, are tested by
+`graded`.
 """
 
 import math
@@ -27,15 +27,16 @@ from accgate.stats.sequential import (
 from accgate.stats.walk import NONE, Floats, Ints, Outcome, fair_walk, without_passes
 
 LOOKS = 20  # more hardly stop earlier: they cost 2% of the maximum and save less than 1% of the mean
-DISCRETENESS = 1.02  # samples that counts cost, which leave some of alpha unspent, times the normal approximation's
+DISCRETENESS = 1.02  # samples needed, times the normal approximation's: counts leave some of alpha unspent
 
 
 @dataclass(frozen=True)
 class GroupDesign:
-    """Bounds on z by look, and the maximum information.
+    """Bounds on z at each look, and the maximum information.
 
-    The latter is in units of what the fixed-n test needs. `futility` are lower bounds less the drift's mean, so that
-    they serve at any information: a run passes at a look where z - E[z | drop of theta] is at most that.
+    `inflation` is that information over what the test at a fixed n needs. A run passes at a look if z - E[z | drop of
+    theta] is at most the bound in `futility`. These bounds are relative to that mean, so that they hold at any
+    information.
     """
 
     fractions: Floats
@@ -46,9 +47,9 @@ class GroupDesign:
 
 @lru_cache(maxsize=64)
 def group_design(looks: int, alpha: float, beta: float) -> GroupDesign:
-    """Design O'Brien-Fleming bounds for efficacy and futility.
+    """Design O'Brien-Fleming bounds for efficacy and non-binding futility.
 
-    Power is 1 - beta, beta is spent as alpha is, and futility is non-binding.
+    The power is 1 - beta, and beta is spent over the looks in the same way as alpha.
 
     Examples
     --------
@@ -70,10 +71,10 @@ def group_design(looks: int, alpha: float, beta: float) -> GroupDesign:
 
 @lru_cache(maxsize=64)
 def expected_shares(looks: int, alpha: float, beta: float) -> tuple[float, float]:
-    """Return the mean shares of the maximum that a run takes.
+    """Return the mean share of samples that a run takes.
 
-    They are for no change, and for a drop of theta. From 20,000 simulated walks of the normal approximation each, with
-    a standard error under 0.003.
+    The first figure is without a drop, the second with one of theta. The two are from 20,000 simulated walks of the
+    normal approximation each, with a standard error under 0.003.
 
     >>> [round(share, 1) for share in expected_shares(5, 0.05, 0.2)]
     [0.5, 0.7]
@@ -139,9 +140,9 @@ def group_sequential_test(
 
 
 def group_sequential_boundaries(units: Units, *, theta: float, alpha: float, beta: float) -> Boundaries:
-    """Return the boundaries by which `group_sequential_test` decided.
+    """Return the boundaries by which `group_sequential_test` decided, with the same parameters.
 
-    They are those of the units that it used, and the parameters are its own. They depend on when units changed.
+    They reach up to the unit at which the run stopped, and depend on when units changed.
 
     Examples
     --------
@@ -160,10 +161,10 @@ def group_sequential_boundaries(units: Units, *, theta: float, alpha: float, bet
 
 @dataclass(frozen=True)
 class Looks:
-    """Looks to which a run has come, as arrays of shape (looks,).
+    """Looks that a run has reached, as arrays of shape (looks,).
 
-    `unit` is the index of the last unit before each, `n` its samples, `changed` how many units had changed; `spent` is
-    the type I error spent by then, `most` the largest sum lost, in points, that passes.
+    For each look, `unit` is the index of the last unit before it, `n` the samples and `changed` the changed units by
+    then. `spent` is the type I error that may be spent by then, and `most` the largest sum lost (points) that passes.
     """
 
     unit: Ints
@@ -174,8 +175,8 @@ class Looks:
 
 
 def looks_of(units: Units, design: GroupDesign, *, theta: float, alpha: float) -> Looks:
-    """Return the looks to which a run has come."""
-    unit = np.searchsorted(units.samples, _samples_at(units, design))  # that completes each look's share
+    """Return the looks that a run has reached."""
+    unit = np.searchsorted(units.samples, _samples_at(units, design))  # the units that complete the looks
     unit = unit[unit < len(units.totals)]
     n, spent = units.samples[unit].astype(float), obrien_fleming_spending(design.fractions, alpha)[: len(unit)]
     changed = np.searchsorted(units.events, unit, side="right")
@@ -183,10 +184,10 @@ def looks_of(units: Units, design: GroupDesign, *, theta: float, alpha: float) -
 
 
 def next_look(units: Units, design: GroupDesign, *, theta: float, alpha: float) -> Looks:
-    """Return the next look of a run alone, as if nothing changed until then.
+    """Return the next look of a run, as if nothing changed until then.
 
-    It is the present one if the run is at one. `n` is that of the look, `unit` the last there is; `most` is in
-    proportion to the samples there are.
+    If the run is at a look, that one is returned. `n` is the look's number of samples, and `unit` the last finished
+    unit. `most` is for the samples that have finished.
     """
     now, wanted = int(units.samples[-1]), _samples_at(units, design)
     look = [int(np.searchsorted(wanted, min(now, units.n_max)))]
@@ -209,7 +210,7 @@ def _most_lost(futility: Floats, n: Floats, changed: Ints, theta: float) -> Floa
 class _Walk:
     """The walk of a run's changes, its last unit, and its looks.
 
-    `without_passes` gives the outcome with the masses of walks that no pass stopped.
+    `without_passes` returns the outcome with the masses of all walks, as if no run had passed early.
     """
 
     outcome: Outcome
@@ -238,7 +239,7 @@ def _walk(units: Units, design: GroupDesign, theta: float, alpha: float) -> _Wal
 
     outcome, cuts = outcome_of(early)
     unit = len(units.totals) - 1
-    if not outcome.at_end:  # of the looks with so many changes, the first that allows it
+    if not outcome.at_end:  # several looks may have as many changes: the run stopped at the first whose bound it met
         allows = spent >= outcome.p_value if outcome.stop == "regression" else passing >= outcome.position
         look = int(np.argmax((changed == outcome.event) & allows))
         unit = int(looks.unit[look])

@@ -1,8 +1,8 @@
 """Generalised sequential probability ratio test on paired 0/100 scores.
 
-It ends at the samples there are. After every sample the likelihood of a drop of theta is compared with that of no drop,
-each at its most likely discordance. The run passes when the ratio falls to the futility bound. It is a regression when
-the sum lost reaches what the error spent so far allows, with the error computed exactly by the walk of the changes
+After every sample the likelihood of a drop of theta is compared with that of no drop, each at its most likely
+discordance. The run passes when the ratio falls to the futility bound. It is a regression when the sum lost reaches
+what the error that may be spent by then allows. That error is computed exactly, by the walk of the changes
 (`walk.fair_walk`).
 """
 
@@ -31,18 +31,19 @@ from accgate.stats.sequential import (
 )
 from accgate.stats.walk import NONE, Floats, Ints, Outcome, fair_walk
 
-DRAWN = 300  # looks of which `gsprt_boundaries` gives the boundary of passing
-SHORT = 1.1, 1.33  # room up to which the end of a run says nothing of theta, and from which it does
-SKEWED = 0.1  # by which a run passes later where each change is a drop, and little later where few are
-CONTRADICTED = 0.2  # likewise where far less changes than planned, so that the rate is known from the run alone
+DRAWN = 300  # points of a boundary of passing, at most
+# benchmarks/optimal.py prints the error rates and the mean samples with these.
+SHORT = 1.1, 1.33  # room up to which a run that reaches its end is undecided, and from which it has passed
+SKEWED = 0.1  # log likelihood by which a run passes later if every change is a loss; in proportion if fewer are
+CONTRADICTED = 0.2  # the same if far fewer samples change than planned, so that the run alone shows the rate
 CHANCE_UNSEEN = 0.75  # share of beta for runs in which a drop of theta changed no sample
 
 
 def trinomial_llr(lost: Floats, gained: Floats, n: Floats, *, theta: float) -> Floats:
-    """Return the log likelihood ratio of a drop of theta against none.
+    """Return the generalised log likelihood ratio of a drop of theta against none.
 
-    It is the generalised one, of (lost, same, gained). Both likelihoods are at their maximum over the discordance,
-    given the difference of the two shares.
+    The likelihoods are of the counts (lost, same, gained), each at its maximum over the discordance, given the
+    difference of the shares gained and lost.
 
     Parameters
     ----------
@@ -75,8 +76,9 @@ def trinomial_llr(lost: Floats, gained: Floats, n: Floats, *, theta: float) -> F
 def n_without_change(theta: float, *, beta: float, loss: float = 100.0) -> int:
     """Return how many unchanged samples rule out a drop of theta points.
 
-    A drop of theta changes at least a share theta / `loss` of the samples, the most points that one can lose; the
-    chance to see none of them is kept under three quarters of beta, which leaves the rest to runs that saw changes.
+    A drop of theta changes at least a share theta / `loss` of the samples, where `loss` is the most points that one can
+    lose. The probability to see none of them is kept under three quarters of beta; the rest is for runs that saw
+    changes.
 
     >>> n_without_change(2.0, beta=0.2), n_without_change(4.0, beta=0.2)
     (94, 47)
@@ -105,15 +107,15 @@ class Schedule:
 def schedule(units: Units, *, theta: float, alpha: float, beta: float, discordance: float | None) -> Schedule:
     """Return a run's bound of passing, its error to spend, and its end.
 
-    They follow from the samples and the changes so far. They are those of the optimal test (`optimal`) at the rate at
-    which samples change: the planned one unless the samples contradict it, never less than the share that has changed
-    so far, and never more than a standard error above that. Where that rate is the planned one, and there are samples
-    enough for it, a run that does not fail by its end has passed. Where more change, the end shows less than theta:
-    only passing early counts there, and the bounds go over to those of the runs whose end says nothing. So of runs with
-    a drop of theta at most beta pass, whatever the plan was.
+    They are those of the optimal test (`optimal`) at the rate at which samples change: the planned rate unless the
+    samples contradict it, never less than the share that has changed so far, and never more than a standard error above
+    that. If the rate is the planned one, and the run is long enough for it, a run that does not fail by its end has
+    passed. If more samples change, a run to the end cannot exclude a drop of theta. Then the bounds move towards those
+    of runs that end undecided, in which only an early pass counts. So of runs with a drop of theta at most beta pass,
+    whatever the plan was.
     """
     n, drop = units.samples.astype(float), theta / 100.0
-    root = np.sqrt(np.cumsum(units.totals != 0.0) + 0.375)  # of a count, whose standard deviation is then a half
+    root = np.sqrt(np.cumsum(units.totals != 0.0) + 0.375)  # Anscombe: its standard deviation is 1/2
     expected = min(max(TYPICAL if discordance is None else discordance, drop), 1.0)
     rate = np.clip(np.maximum(np.minimum(expected, (root + 0.5) ** 2 / n), root**2 / n), drop, 1.0)
     per, at_expected = _needed(rate, drop, alpha, beta), _needed(np.array([expected]), drop, alpha, beta)
@@ -130,18 +132,15 @@ def schedule(units: Units, *, theta: float, alpha: float, beta: float, discordan
 
 
 def _needed(rate: Floats, drop: float, alpha: float, beta: float) -> Floats:
-    """Return the samples that McNemar's exact test needs at such a discordance.
-
-    It is close to `mcnemar_n`.
-    """
+    """Return nearly what `mcnemar_n` gives, in closed form."""
     return quantile_sum(alpha, beta) ** 2 * rate / drop**2 + 1.9 / drop - 1.45 / rate
 
 
 def expected_samples(n: int, theta: float, *, discordance: float, alpha: float, beta: float) -> tuple[float, float]:
     """Return the mean samples, healthy and after a drop of theta.
 
-    There are at most n. Other parameters are as below. Those of the optimal test: mostly within a tenth of what runs
-    take (benchmarks/optimal.py prints both).
+    These are the means of the optimal test, mostly within a tenth of what runs take (benchmarks/optimal.py prints
+    both). A run has at most n samples; the other parameters are those of `gsprt_test`.
 
     >>> [round(mean) for mean in expected_samples(1198, 2.0, discordance=0.05, alpha=0.05, beta=0.2)]
     [384, 506]
@@ -173,11 +172,6 @@ def gsprt_test(
     figures : bool
         Without, only where the run stops, its difference and its p-value, and whether it is open: the rest is None.
 
-    Raises
-    ------
-    ValueError
-        For other scores, and for clusters.
-
     Notes
     -----
     The type I error is at most alpha for every discordance, exactly.
@@ -194,8 +188,6 @@ def gsprt_test(
     >>> r.stop, r.n
     ('futility', 94)
     """
-    if not units.exact:
-        raise ValueError("the likelihood of gsprt is that of 0/100 scores, one a unit")
     if not len(units.totals):
         return open_result(units)
     plan = schedule(units, theta=theta, alpha=alpha, beta=beta, discordance=discordance)
@@ -216,7 +208,7 @@ def gsprt_test(
 def soonest_pass(units: Units, *, theta: float, alpha: float, beta: float, discordance: float | None = None) -> int:
     """Return after how many samples a run passes if nothing more changes.
 
-    It has not stopped so far. The parameters are those of `gsprt_test`.
+    The run has not stopped yet. The parameters are those of `gsprt_test`.
 
     >>> from accgate.stats.sequential import units_of
     >>> rates = {"theta": 2.0, "alpha": 0.05, "beta": 0.2}
@@ -239,9 +231,9 @@ def soonest_pass(units: Units, *, theta: float, alpha: float, beta: float, disco
 def gsprt_boundaries(
     units: Units, *, theta: float, alpha: float, beta: float, discordance: float | None = None
 ) -> Boundaries:
-    """Return the boundaries by which `gsprt_test` decided.
+    """Return the boundaries by which `gsprt_test` decided, with the same parameters.
 
-    They are those of the units that it used, and the parameters are its own. They depend on when samples changed.
+    They reach up to the unit at which the run stopped, and depend on when samples changed.
 
     Examples
     --------
@@ -262,9 +254,9 @@ def gsprt_boundaries(
 
 
 def _walk(units: Units, plan: Schedule, passing: Passing, alpha: float) -> tuple[Outcome, Ints]:
-    """Return the walk of a run's changes, and its last places to pass.
+    """Return the walk of a run's changes, and the last unit before each.
 
-    These are the last units before each change.
+    Only units at which the run may pass count.
     """
     at = units.events[units.events <= plan.last]
     before = before_each(at, plan.last - plan.over)
@@ -276,7 +268,7 @@ def _walk(units: Units, plan: Schedule, passing: Passing, alpha: float) -> tuple
 def before_each(at: Ints, last: int) -> Ints:
     """Find the last unit before each event at which a run may pass.
 
-    After the events comes `last`, and `NONE` stands for no such unit.
+    An entry is `NONE` if there is no such unit. The final entry is `last`, for the time after all events.
     """
     before = np.append(at - 1, last)
     before[1:] = np.where(before[1:] < at, NONE, before[1:])
@@ -296,39 +288,39 @@ class Passing:
     beta: float
 
     def holds(self, unit: Ints, event: Ints, lost: Ints) -> npt.NDArray[np.bool_]:
-        """Tell whether a run of 0/100 scores passes after this unit.
+        """Tell whether a run passes after this unit.
 
-        So many of the changed samples were lost.
+        `lost` of its `event` changed samples were losses.
         """
         n = np.maximum(self.plan.n[unit], event)
         ratio = trinomial_llr(lost.astype(float), (event - lost).astype(float), n, theta=self.theta)
-        is_unseen = unit + 1 >= n_without_change(self.theta, beta=self.beta)
-        passes = np.where(event == 0, is_unseen, ratio <= self.plan.bound[unit])
+        is_long = unit + 1 >= n_without_change(self.theta, beta=self.beta)
+        passes = np.where(event == 0, is_long, ratio <= self.plan.bound[unit])
         return passes & (unit >= self.units.earliest)
 
     def largest(self, before: Ints) -> Ints:
-        """Return the largest sum lost that passes at each of these units.
+        """Return the largest sum lost that passes at the unit before each event.
 
-        There is one for each number of events, and `NONE` where none passes.
+        An entry is `NONE` if no sum passes.
         """
         return np.where(before < 0, NONE, self._most_lost(np.maximum(before, 0), np.arange(len(before))))
 
     def _most_lost(self, unit: Ints, event: Ints) -> Ints:
-        return least_of_each(lambda lost: ~self.holds(unit, event, lost), event + 1) - 1  # the ratio rises with it
+        return least_of_each(lambda lost: ~self.holds(unit, event, lost), event + 1) - 1  # the ratio rises with `lost`
 
     def sums(self, unit: Ints) -> Floats:
         """Return the least sum of differences (points) that passes at each unit.
 
-        It counts with what had changed by then. NaN where none does.
+        An entry is NaN if no sum passes. The number of changed samples is the one that the run had by then.
         """
         changed = np.cumsum(self.units.totals != 0.0)[unit]
         most = self._most_lost(unit, changed)
         return np.where(most == NONE, math.nan, 100.0 * (changed - 2.0 * most))
 
     def share(self, unit: int) -> float:
-        """Return how much of the evidence for a pass is there, from 0 to 1.
+        """Return how much of the evidence for a pass a run has.
 
-        It is that after this unit.
+        The result is from 0 to 1.
         """
         totals = self.units.totals[: unit + 1]
         changed = int(np.count_nonzero(totals))
@@ -337,14 +329,14 @@ class Passing:
         lost, n = float(np.count_nonzero(totals < 0.0)), np.maximum(self.plan.n[[unit]], changed)
         ratio = float(trinomial_llr(np.array([lost]), np.array([changed - lost]), n, theta=self.theta)[0])
         used, drop = float(n[0]), self.theta / 100.0
-        falls = drop**2 / (2.0 * max(changed / used, drop))  # by so much a sample where nothing is worse
+        falls = drop**2 / (2.0 * max(changed / used, drop))  # expected fall of the ratio by each sample of a sound run
         share = used / (used + max(ratio - float(self.plan.bound[unit]), 0.0) / falls)
-        return share if ratio < 0.0 else min(share, 0.4)  # what was seen speaks for a drop
+        return share if ratio < 0.0 else min(share, 0.4)  # the samples so far are likelier with a drop than without
 
     def first(self, outcome: Outcome, start: int, end: int) -> int:
-        """Find the first unit from `start` to `end` after which a run passes.
+        """Find the first unit from `start` on after which a run passes.
 
-        It passes by `end`.
+        It must pass by `end`.
         """
         unit = np.arange(start, end + 1)
         holds = self.holds(unit, np.full(len(unit), outcome.event), np.full(len(unit), outcome.position))

@@ -1,9 +1,8 @@
-"""Losses that few samples may not show.
+"""The drop of whole losses that a test detects, and unseen losses.
 
-Here is which drop a test detects if it is made of them, and what they may hide. Of all drops by losses of any size up
-to the scale, those of whole losses are the hardest to see: they are the fewest, and add most to the spread. So the drop
-that a test of graded scores detects is one of whole losses, of as many as that same test needs beside the other
-differences as they are.
+Of all drops of one size, those made of whole losses are the hardest to see: they are the fewest losses, and add most to
+the spread. So theta of a test of graded scores is a drop of whole losses: as many as that test needs to reject, beside
+the other differences as they were seen.
 """
 
 from __future__ import annotations
@@ -23,10 +22,10 @@ from accgate.stats.search import halve
 from accgate.stats.totals import residuals
 from accgate.stats.walk import Floats
 
-CLEAR = 6.0  # standard errors past which more losses are rejected for certain
+CLEAR = 6.0  # standard errors of margin at which the test is taken to reject for certain
 FIRST = 32  # losses that are tried at first
-COUNTED = 60  # losses up to which the patterns of their signs are summed
-HALVINGS = 60  # past a double's 53 bits
+COUNTED = 60  # losses up to which the patterns of their signs are summed exactly
+HALVINGS = 60  # more than the 53 bits of a double
 
 
 @dataclass(frozen=True)
@@ -34,10 +33,10 @@ class Spread:
     """The differences of units about their mean, beside which whole losses may come.
 
     `squares`, `absolute` and `cubes` are the sums of d^2, |d| and d^3 of the units' totals about their mean (points and
-    their powers), `largest` is the largest |d|, `changed` the number of units that changed, and `degrees` the degrees
-    of freedom of the squares, few where few changes make most of them. `loss` is the most
-    points that one sample can lose; `block` samples of a cluster are lost together. A drop of `allowed` points was
-    added to every difference. `other` is the variance of the mean (points^2) that another side adds.
+    their powers). `largest` is the largest |d|, and `changed` the number of units that changed. `degrees` are the
+    degrees of freedom of the squares, few if a few changes make most of them. `loss` is the most points that one sample
+    can lose; `block` samples of a cluster are lost together. `allowed` points of drop were added to every difference.
+    `other` is the variance of the mean (points^2) that another side adds.
     """
 
     samples: int
@@ -59,7 +58,7 @@ class Spread:
         return self.loss * self.block
 
     def error(self, losses: Floats) -> Floats:
-        """Return the mean's standard error (points) with so many losses."""
+        """Return the mean's standard error (points) with this many losses."""
         together = 0.0 if self.units == self.samples else losses * np.maximum(losses - 1.0, 0.0) / self.units
         squares = self.squares + self.step**2 * (losses + together - losses * losses / self.units)
         variance = np.maximum(squares, 0.0) * self.units / max(self.units - 1, 1) / float(self.samples) ** 2
@@ -93,10 +92,7 @@ def spread_of_units(totals: Floats, sizes: Floats, *, loss: float, block: int = 
 
 
 def normal_spread(n: int, sd: float, *, loss: float, allowed: float = 0.0) -> Spread:
-    """Return the spread of n samples whose differences are normal.
-
-    They have this standard deviation, points.
-    """
+    """Return the expected spread of n normal differences with this standard deviation, points."""
     absolute, largest = sd * n * math.sqrt(2.0 / math.pi), -sd * quantile(0.5 / max(n, 1)) if n > 1 else sd
     return Spread(n, n, sd * sd * n, absolute, 0.0, largest, n if sd else 0, loss=loss, allowed=allowed)
 
@@ -104,22 +100,22 @@ def normal_spread(n: int, sd: float, *, loss: float, allowed: float = 0.0) -> Sp
 def visible_drop(spread: Spread, margins: Margins, *, beta: float) -> float | None:
     """Find the drop (points) of whole losses that a test detects.
 
-    It does with probability 1 - beta. None where not even the loss of every sample is detected.
+    The test detects it with probability 1 - beta. None if not even the loss of every sample is detected.
 
     Parameters
     ----------
     spread : Spread
         The other differences.
     margins : callable
-        For each number of losses, how many points the mean of the others may be above their own so that the test still
-        rejects.
+        For each number of losses, by how many points the mean of the other differences may exceed its expectation while
+        the test still rejects.
     beta : float
         Type II error rate.
 
     Notes
     -----
-    The number of losses is binomial, and the mean of the others varies by its standard error. Losses of any other size
-    are seen more often, and so is a drop of which every sample has a part (within 2% of theta, by the same sums).
+    The number of losses is binomial, and the mean of the others varies by its standard error. The same sums show that
+    losses of any other size are detected more often, and so is a drop spread over all samples (within 2% of theta).
 
     Examples
     --------
@@ -149,9 +145,9 @@ def visible_drop(spread: Spread, margins: Margins, *, beta: float) -> float | No
 
 
 def _most(spread: Spread, margins: Margins, blocks: int) -> int:
-    """Find the losses from which on the test rejects for certain.
+    """Find a number of losses at which the test rejects for certain.
 
-    They are at most all that there can be.
+    If there is none, the answer is all losses that there can be.
     """
     count, error = min(FIRST, blocks), float(spread.error(np.zeros(1))[0])
     while count < blocks and float(margins(spread, np.array([float(count)]))[0]) < CLEAR * error:
@@ -160,10 +156,7 @@ def _most(spread: Spread, margins: Margins, blocks: int) -> int:
 
 
 def t_margins(alpha: float) -> Margins:
-    """Return the margins of a test by the mean's standard error.
-
-    It takes Student's quantile.
-    """
+    """Return the margins of a t test with the mean's standard error."""
 
     def margins(spread: Spread, losses: Floats) -> Floats:
         critical = float(special.stdtrit(float(max(spread.units - 1, 1)), 1.0 - alpha))
@@ -175,8 +168,9 @@ def t_margins(alpha: float) -> Margins:
 def weighted_margins(level: float) -> Margins:
     """Return the margins of the weighted bootstrap.
 
-    It rejects from a score of `level` on. The other differences are small beside the sum, so that their part of its
-    cumulants is that of a normal variable. The score and the sum are explicit in the saddlepoint, which is searched.
+    It rejects if its score is at least `level`. The other differences are small beside the sum, and contribute to it as
+    a normal variable would. The score and the sum are explicit functions of the saddlepoint, so the search is over the
+    saddlepoint.
     """
 
     def margins(spread: Spread, losses: Floats) -> Floats:
@@ -202,9 +196,9 @@ def weighted_margins(level: float) -> Margins:
 
 
 def flip_margins(alpha: float) -> Margins:
-    """Return the margins of the test that flips signs.
+    """Return the margins of the sign-flip test.
 
-    Each loss is as likely turned as not, and so is the sum of the other differences.
+    Each loss is flipped with probability one half, and the other differences add a normal sum.
     """
 
     def margins(spread: Spread, losses: Floats) -> Floats:
@@ -221,9 +215,9 @@ def flip_margins(alpha: float) -> Margins:
 
 
 def _flipped(losses: Floats, step: float, sd: float, alpha: float, own: float) -> Floats:
-    """Find the largest sum of the others that is rejected.
+    """Find the largest rejected sum of the others for each number of losses.
 
-    `own` is the chance of the pattern of signs that was seen.
+    `own` is the probability of the observed pattern of signs.
     """
     turned = np.arange(int(losses.max()) + 1)
     masses = np.stack([np.exp(log_binomial(turned, int(each), 0.5)) for each in losses])
@@ -247,10 +241,10 @@ def with_unseen(
 ) -> TestResult:
     """Widen a test's result for losses that the samples do not show.
 
-    The test goes by a spread. theta is no less than `visible_drop`. With the totals and sizes of the `units` the lower
-    limit is Gaffke's, which adds one whole loss to what was seen, and is believed to hold for every distribution; else
-    it has room for losses of which so many samples show none. Where the test gives no limits, as of differences that
-    are all the same, both are made so. Scores without bounds have their spread alone.
+    theta is raised to `visible_drop`. With the totals and sizes of the `units` the lower limit is Gaffke's, which adds
+    one whole loss to what was seen, and is believed to hold for every distribution. Without, it allows for losses so
+    rare that this many samples may show none. If the test gives no limits, as for differences that are all the same,
+    both limits are made in this way. The result of scores without bounds stays as it is.
 
     References
     ----------
@@ -275,9 +269,9 @@ def with_unseen(
 
 
 def drop_without_change(n: int, chance: float, loss: float = 100.0) -> float:
-    """Return the drop (points) of which n samples show no loss with this chance.
+    """Return the drop (points) of which n samples show nothing with this `chance`.
 
-    It is made of losses of `loss` points.
+    The drop is made of losses of `loss` points.
 
     >>> round(drop_without_change(80, 0.2), 2)
     1.99
@@ -288,7 +282,7 @@ def drop_without_change(n: int, chance: float, loss: float = 100.0) -> float:
 def lower_limit(totals: Floats, sizes: Floats, level: float, *, loss: float) -> float:
     """Return Gaffke's lower limit of the mean (points) at this z.
 
-    Beside what was seen one sample, or unit, lost `loss`.
+    It adds one more sample, or unit, that lost `loss`.
 
     >>> round(lower_limit(np.zeros(50), np.ones(50), 1.6449, loss=100.0), 1)  # 100 (1 - 0.05 ** (1 / 50))
     -5.8

@@ -1,6 +1,6 @@
-"""Exact tests of paired 0/100 scores that allow a drop.
+"""Exact tests that paired 0/100 scores dropped by more than a margin.
 
-H0 is "dropped by at most the margin", at fixed n or at looks.
+One test is for a fixed n, the other for a run that is looked at a few times.
 """
 
 import math
@@ -13,6 +13,7 @@ import numpy as np
 from accgate.stats.difference import NUISANCE, REACH, SLACK, _beyond, _Outcomes, _signed_root, exact_difference_interval
 from accgate.stats.mcnemar import at_least, changed_pairs, log_binomial
 from accgate.stats.noise import clopper_pearson
+from accgate.stats.paired import exact_result
 from accgate.stats.power import quantile
 from accgate.stats.result import Interval, TestResult
 from accgate.stats.search import halve, least_of_each
@@ -22,10 +23,10 @@ from accgate.stats.walk import Bools, Floats, Ints, Stop, walk_at
 LOOKS = (0.3, 0.5, 0.7, 1.0)  # shares of the samples at which a run with a margin is looked at
 ALPHA_SHARES = (0.03, 0.07, 0.15, 0.75)  # of alpha, by look: their sum is 1
 BETA_SHARES = (0.15, 0.25, 0.35, 0.0)  # of beta, for passing early
-LAST_BETA = 0.88  # of beta, at which the last look says theta: early passes take what is left, of runs it would fail
-MARGIN_EXACTNESS = 1.03  # samples that counts cost, times the normal approximation's
+LAST_BETA = 0.88  # share of beta for the theta of the last look; early passes of runs that it would fail take the rest
+MARGIN_EXACTNESS = 1.03  # samples needed, times the normal approximation's: counts leave some of alpha unspent
 LOOKS_COST = 1.25  # samples of a run with looks, times those of the test at a fixed n
-LOOKS_EXPECTED = (0.55, 0.75)  # mean share of the samples taken: healthy, and dropped by margin + theta
+LOOKS_EXPECTED = (0.55, 0.75)  # mean share of the samples taken: without a drop, and with one of margin + theta
 
 
 def margin_test(lost: int, gained: int, n: int, *, margin: float, alpha: float, beta: float) -> TestResult:
@@ -44,8 +45,8 @@ def margin_test(lost: int, gained: int, n: int, *, margin: float, alpha: float, 
     -----
     Outcomes are ordered by the signed root of the likelihood ratio at a drop of the margin, and p is the largest
     probability, over the discordance, of those no later than the one seen. The discordance is searched over its own
-    exact interval, whose error is added (Berger and Boos). `theta` is what the drop exceeds the margin by where the
-    power is 1 - beta, at the discordance seen. The interval is that of `exact_difference_interval`; its upper limit is
+    exact interval, whose error is added (Berger and Boos). A drop of margin + `theta` is detected with probability
+    1 - beta, at the discordance seen. The interval is that of `exact_difference_interval`; its upper limit is
     below -margin exactly where H0 is rejected.
 
     References
@@ -62,19 +63,20 @@ def margin_test(lost: int, gained: int, n: int, *, margin: float, alpha: float, 
     """
     test = _MarginTest(n, lost + gained, margin, alpha)
     p_value, critical = test.p_value(lost), test.critical()
-    difference, rejects = 100.0 * (gained - lost) / n, lost >= critical
-    limits = exact_difference_interval(lost, gained, n, alpha=alpha)
-    low, high = limits.two_sided
-    high = min(high, math.nextafter(-margin, -math.inf)) if rejects else max(high, -margin)
-    sigma = 100.0 * math.sqrt(max((lost + gained) / n - (difference / 100.0) ** 2, 0.0) * n / max(n - 1, 1))
+    rejects = lost >= critical
     p_value = min(p_value, alpha) if rejects else max(p_value, math.nextafter(alpha, 1.0))
-    threshold = None if critical > lost + gained else -100.0 * (2 * critical - 1 - lost - gained) / n
-    interval = Interval(high, (min(low, high), high))
-    return TestResult(difference, p_value, threshold, test.theta(beta), sigma, interval)
+    result = exact_result(lost, gained, n, alpha=alpha, p_value=p_value, critical=critical, theta=test.theta(beta))
+    assert result.interval is not None
+    low, high = result.interval.two_sided
+    high = min(high, math.nextafter(-margin, -math.inf)) if rejects else max(high, -margin)
+    return replace(result, interval=Interval(high, (min(low, high), high)), p_mid=None)
 
 
 class _MarginTest:
-    """The test at one n, for the discordances that so many changed samples leave."""
+    """The test at one n, over the plausible discordances.
+
+    `seen` of the samples changed.
+    """
 
     def __init__(self, n: int, seen: int, margin: float, alpha: float) -> None:
         margin = min(margin, 100.0)  # no 0/100 scores can drop by more
@@ -85,9 +87,9 @@ class _MarginTest:
         self.changed = np.arange(self.first, last + 1.0)
 
     def p_value(self, lost: int) -> float:
-        """Return the largest probability of outcomes no later than this one.
+        """Return the largest probability of outcomes no later than one in the order.
 
-        It has so many lost of those that changed.
+        That outcome has `lost` losses.
         """
         if lost <= 0 or self.q_high <= self.drop:  # too few changed for a drop of more than the margin
             return 1.0
@@ -95,39 +97,39 @@ class _MarginTest:
         return self._size(self._region(root, self.changed))
 
     def critical(self) -> int:
-        """Return the least losses that reject, of those that changed.
+        """Return the least losses that reject.
 
-        It is one more than there are where none does.
+        If none reject, the answer is one more than samples changed.
         """
         return bisect_left(range(self.seen + 1), True, key=lambda lost: self.p_value(lost) <= self.alpha)
 
     def theta(self, beta: float) -> float | None:
         """Find the excess over the margin that is detected.
 
-        That is with probability 1 - beta, and None where none is.
+        The test detects it with probability 1 - beta, or the answer is None.
         """
 
         def is_too_large(root: float) -> bool:
             return self._size(self._region(root, self.changed)) > self.alpha
 
         z, largest = quantile(self.alpha), 100.0 - self.margin
-        rejects, _ = halve(is_too_large, z - 3.0, z + 0.5, rounds=20)  # the signed root that does
+        rejects, _ = halve(is_too_large, z - 3.0, z + 0.5, rounds=20)  # the largest signed root that rejects
         least = self._region(rejects, np.arange(self.n + 1.0))
         if self._power(least, largest) < 1.0 - beta:
             return None
         return halve(lambda theta: self._power(least, theta) >= 1.0 - beta, 0.0, largest, rounds=30)[1]
 
     def _region(self, limit: float, changed: Floats) -> Floats:
-        """Find the least losses within the limit for each count of changes.
+        """Find the least losses whose signed root is at most the limit.
 
-        Their signed root is at most the limit.
+        The result has one entry for each count of changes.
         """
 
         def is_in(lost: Ints) -> Bools:
             return np.asarray(_signed_root(lost.astype(float), changed - lost, self.n, -self.drop) <= limit + 1e-9)
 
         low = least_of_each(is_in, changed.astype(np.int64) + 1).astype(float)
-        # A loss in place of a gain, or of no change, keeps an outcome in: the probability rises with the drop.
+        # With a loss instead of a gain or no change an outcome stays in: so its probability rises with the drop.
         least = np.minimum.accumulate(low[::-1])[::-1]
         return np.asarray(np.minimum.accumulate(least - changed) + changed)
 
@@ -147,9 +149,7 @@ class _MarginTest:
 def margin_looks(
     units: Units, *, margin: float, theta: float, alpha: float, beta: float, certify: bool = False, figures: bool = True
 ) -> SequentialResult:
-    """Test as `margin_test` does, exactly, at a few looks.
-
-    The levels sum to alpha, so that the type I error is at most alpha.
+    """Test exactly as `margin_test` does, at a few looks whose levels sum to alpha.
 
     Parameters
     ----------
@@ -209,9 +209,9 @@ def margin_looks(
 
 
 def _passing_levels(alpha: float, beta: float, *, certify: bool) -> tuple[float, ...]:
-    """Return the errors at which a run passes at the looks.
+    """Return the error of passing at each look.
 
-    They are shares of beta, or to certify of the smaller of both rates.
+    It is a share of beta, and with `certify` at most the look's share of alpha.
     """
     pairs = zip(ALPHA_SHARES, BETA_SHARES, strict=True)
     return tuple(min(alpha * of_alpha, beta * of_beta) if certify else beta * of_beta for of_alpha, of_beta in pairs)
@@ -220,9 +220,9 @@ def _passing_levels(alpha: float, beta: float, *, certify: bool) -> tuple[float,
 def _estimate(units: Units, n: int, margin: float, theta: float, alpha: float, levels: tuple[float, ...]) -> float:
     """Estimate the difference (points) of a stopped run, median-unbiased.
 
-    It stopped at the look after `n` samples. Given how many changed by each look, their signs make a walk, whose masses
-    at the looks are exact: by the share of losses that was seen, so that none is too small a number. `levels` are the
-    errors at which looks pass.
+    The run stopped at the look after `n` samples. Given how many samples changed by each look, the losses are a walk,
+    whose masses are computed exactly at the observed share of losses; at one half they might underflow. `levels` are
+    the errors of passing at the looks.
     """
     ends = [math.ceil(share * units.n_max) for share in LOOKS]
     at, total = ends.index(n), int(np.count_nonzero(units.totals[:n]))
@@ -248,7 +248,7 @@ def _estimate(units: Units, n: int, margin: float, theta: float, alpha: float, l
 
 
 def _loss_masses(changed: int, share: float) -> Floats:
-    """Chances of 0, 1, 2 and so on losses among so many changes."""
+    """Return the probabilities of 0 to `changed` losses among so many changes."""
     return np.exp(log_binomial(np.arange(changed + 1), changed, share))
 
 
@@ -261,7 +261,7 @@ def margin_p(lost: int, gained: int, n: int, margin: float, alpha: float) -> flo
 def excludes_drop(lost: int, gained: int, n: int, drop: float, level: float) -> bool:
     """Tell whether the exact lower limit excludes a drop of so many points.
 
-    It is the limit at this level.
+    The limit has the error `level`.
     """
     if level <= 0.0:
         return False

@@ -1,8 +1,7 @@
-"""Paired 0/100 scores at a fixed n.
+"""Rejection, power and sample size of exact tests of paired 0/100 scores.
 
-Here is which counts of losses reject, with which power, and the pairs that this takes. Of m changed pairs a test
-rejects from a least count of losses on. McNemar's exact test keeps alpha for every m; the unconditional test
-(`unconditional.py`) rejects where the mid-p is at most a limit of its own.
+If m pairs changed, a test rejects from some least count of losses on. McNemar's exact test keeps alpha for every m; the
+unconditional test (`unconditional.py`) rejects if the mid-p is at most a limit of its own.
 """
 
 import math
@@ -22,7 +21,7 @@ from accgate.stats.walk import Floats, Ints
 LeastLosses = Callable[[Ints], Ints]  # for each count of changed pairs the least losses that reject; m + 1 for none
 
 COUNTED = 2e4  # changed pairs up to which numbers are counted exactly
-LOST_PAIRS = 200.0  # that an exact test takes at most for its discreteness, times theta
+LOST_PAIRS = 200.0  # theta (points) times the pairs that discreteness costs an exact test at most
 REACH = 10.0  # standard deviations of the count of changed pairs that are summed
 BLOCK = 256  # counts of changed pairs whose least losses are computed together, once
 
@@ -30,7 +29,7 @@ BLOCK = 256  # counts of changed pairs whose least losses are computed together,
 def mcnemar_critical(discordant: npt.ArrayLike, alpha: float) -> Ints:
     """Return the least losses that reject, for each m in `discordant`.
 
-    It is the least c with P(Bin(m, 1/2) >= c) <= alpha. Where no count up to m reaches alpha the answer is m + 1.
+    That is the least c with P(Bin(m, 1/2) >= c) <= alpha, or m + 1 if no count up to m reaches alpha.
 
     >>> mcnemar_critical([4, 5, 20], 0.05).tolist()
     [5, 5, 15]
@@ -39,10 +38,10 @@ def mcnemar_critical(discordant: npt.ArrayLike, alpha: float) -> Ints:
 
 
 def least_losses(discordant: npt.ArrayLike, n: int, limit: float) -> Ints:
-    """Return the least losses that the unconditional test of `n` pairs rejects.
+    """Return the least losses that the unconditional test rejects, for each m.
 
-    There is one for each count m of changed pairs. Those whose mid-p, P(Bin(m, 1/2) > c) + P(= c) / 2, is at most the
-    limit; where more than half of the pairs changed those whose p is. m + 1 where there are none.
+    That is the least c whose mid-p, P(Bin(m, 1/2) > c) + P(= c) / 2, is at most the limit, or m + 1 if there is none.
+    If more than half of the pairs changed, the p-value takes the place of the mid-p.
 
     >>> least_losses([4, 5, 20], 100, 0.05).tolist()
     [4, 5, 14]
@@ -53,7 +52,7 @@ def least_losses(discordant: npt.ArrayLike, n: int, limit: float) -> Ints:
 
 
 def mid_p(lost: npt.ArrayLike, discordant: npt.ArrayLike) -> Floats:
-    """Mid-p value of so many losses among m changed pairs, elementwise.
+    """Return the mid-p value of `lost` losses among m changed pairs, elementwise.
 
     References
     ----------
@@ -69,7 +68,7 @@ def mid_p(lost: npt.ArrayLike, discordant: npt.ArrayLike) -> Floats:
 def _least(m: Ints, limit: float, tail: Callable[[Ints, Ints], Floats]) -> Ints:
     """Find the least losses of each m whose tail is at most the limit.
 
-    A search for theta asks for the same m many times.
+    Blocks of answers are cached, because a search for theta needs the same m many times.
     """
     if not m.size:
         return m
@@ -96,10 +95,7 @@ def _least_searched(m: Ints, limit: float, tail: Callable[[Ints, Ints], Floats])
 
 
 def at_least(k: npt.NDArray[Any], m: Ints, share: float = 0.5) -> Floats:
-    """Return P(Bin(m, share) >= k), elementwise.
-
-    k = 0 gives 1.
-    """
+    """Return P(Bin(m, share) >= k), elementwise."""
     tail = special.bdtrc(np.maximum(k - 1, 0).astype(float), m, share)
     return np.where(k <= 0, 1.0, np.where(k > m, 0.0, tail))
 
@@ -117,7 +113,7 @@ def log_binomial(m: npt.NDArray[Any], n: int, q: float) -> Floats:
 def changed_pairs(n: int, q: float) -> tuple[Ints, Floats]:
     """Return the likely numbers of changed pairs, with log probabilities.
 
-    They are Binomial(n, q).
+    The number is Binomial(n, q).
     """
     spread = REACH * (math.sqrt(n * q * (1.0 - q)) + 1.0)
     m = np.arange(max(0, math.floor(n * q - spread)), min(n, math.ceil(n * q + spread)) + 1)
@@ -127,9 +123,9 @@ def changed_pairs(n: int, q: float) -> tuple[Ints, Floats]:
 def paired_power(n: int, theta: float, *, discordance: float, least_losses: LeastLosses) -> float:
     """Return the exact power of a test of n pairs.
 
-    The true drop is `theta` points. Sums over the number m of changed pairs, Binomial(n, q), of which each is a loss
-    with probability (1 + theta / (100 q)) / 2. `discordance` q is raised to theta / 100, the least that a drop of theta
-    needs.
+    The true drop is `theta` points. The number of changed pairs is Binomial(n, q), and each of them is a loss with
+    probability (1 + theta / (100 q)) / 2. The `discordance` q is raised to theta / 100 if it is lower, since a drop of
+    theta changes at least that share of the pairs.
 
     >>> round(paired_power(1629, 2.0, discordance=0.10, least_losses=lambda m: mcnemar_critical(m, 0.05)), 4)
     0.8001
@@ -144,10 +140,9 @@ def paired_power(n: int, theta: float, *, discordance: float, least_losses: Leas
 def paired_theta(n: int, *, discordance: float, alpha: float, beta: float, least_losses: LeastLosses) -> float | None:
     """Find the smallest drop (points) that a test of n pairs detects.
 
-    It does with probability 1 - beta, by exact sums. The discordance is that given, or theta / 100 where that is more:
-    a drop of theta changes at least so many pairs. None where not even a drop of 100 points would be detected. Where
-    more than 20,000 pairs would change it is the normal approximation's, with the pairs that discreteness costs taken
-    off.
+    The test detects it with probability 1 - beta. The power is that of `paired_power`. The answer is None if not even a
+    drop of 100 points is detected. If more than 20,000 pairs are expected to change, it is the normal approximation for
+    n less the pairs that discreteness costs.
 
     >>> rates = {"alpha": 0.05, "beta": 0.2, "least_losses": lambda m: mcnemar_critical(m, 0.05)}
     >>> round(paired_theta(1319, discordance=0.0, **rates), 3)
@@ -176,8 +171,8 @@ def paired_theta(n: int, *, discordance: float, alpha: float, beta: float, least
 def paired_n(theta: float, *, discordance: float, alpha: float, beta: float, least_losses: LeastLosses) -> int:
     """Find the pairs that a test needs to detect a drop of `theta` points.
 
-    Its power is then 1 - beta. Where more than 20,000 pairs would change it is the normal approximation's number, and
-    the pairs that discreteness costs.
+    The test detects it with probability 1 - beta. If more than 20,000 pairs are expected to change, it is the normal
+    approximation plus the pairs that discreteness costs.
 
     >>> paired_n(2.0, discordance=0.1, alpha=0.05, beta=0.2, least_losses=lambda m: mcnemar_critical(m, 0.05))
     1629

@@ -1,7 +1,4 @@
-"""Several checks in one run.
-
-Here are adjusted p-values, and the alpha at which each check is finally decided.
-"""
+"""P-values and levels corrected for several checks in one run."""
 
 import numpy as np
 
@@ -48,9 +45,8 @@ def _adjust(p_values: Floats, method: Correction) -> Floats:
 def level_shares(p_values: Floats, method: Correction) -> Floats:
     """Return the share of its level at which each test is finally decided.
 
-    The other tests' p-values / level are given. Test i is rejected by the procedure exactly where its own p is at most
-    share[i] * level, the others held fixed: the threshold gamma that a report may show. `p_values` are already divided
-    by their levels.
+    With the other p-values held fixed, the procedure rejects test i exactly when its own p is at most share[i] times
+    its level. Reports show that product as gamma. `p_values` must already be divided by their levels.
 
     Examples
     --------

@@ -1,6 +1,6 @@
-"""Names of the tests and corrections, and the sizes that tell tests apart.
+"""Names of the tests and corrections, and sizes that decide between tests.
 
-They stand apart from the functions, so that reading a config loads no numpy.
+This module imports no numpy, so that reading a config is fast.
 """
 
 from typing import Literal
@@ -15,8 +15,8 @@ TESTS: tuple[TestName, ...] = ("auto", "two-sample", "target", *PAIRED_TESTS)
 DEFAULT_SEQUENTIAL: TestName = "gsprt"
 Correction = Literal["none", "bonferroni", "holm", "bh"]
 MOST_PAIRS = 20_000  # past them McNemar's exact test loses under a hundredth of its samples to discreteness
-# Under so many units of graded scores sign flips decide, which are exact where the sides are exchangeable. They hold no
-# error rate where gains are rarer and larger than losses. The bootstrap does once it sees some (benchmarks/shapes.py).
+# With fewer units of graded scores sign flips decide, which are exact if the sides are exchangeable. If gains are rarer
+# and larger than losses they hold no error rate; the bootstrap does once it sees some gains (benchmarks/shapes.py).
 FEWEST_UNITS = 50
 TEST_WORDS = {  # what a test is called in a sentence
     "paired": "a paired test of the same samples",
@@ -28,20 +28,20 @@ TEST_WORDS = {  # what a test is called in a sentence
     "e-process": "a test by betting on the same samples",
     "two-sample": "a two-sample test of the means",
     "target": "a test of the mean against the target",
-    "influence": "a test of the same samples' influence on it",
+    "influence": "a test of each sample's influence on the statistic",
     "overall": "an exact test of all changed samples of its checks together",
 }
-_CANCELS = "Both sides answered the same samples, so each is compared with itself: what all samples share cancels."
+_CANCELS = "Both sides answered the same samples, so each is compared with itself, and its difficulty cancels."
 TEST_REASONS = {  # why it suits the data
     "paired": _CANCELS,
     "unconditional": _CANCELS,
     "permutation": "Both sides answered the same samples; the signs of their differences are flipped at random.",
-    "bootstrap": "Both sides answered the same samples; their differences are weighed at random, whatever their shape.",
-    "gsprt": "Both sides answered the same samples. After each, a drop of theta is weighed against no drop.",
+    "bootstrap": "Both sides answered the same samples; their differences get random weights, which suits any shape.",
+    "gsprt": "Both sides answered the same samples. After each, a drop of theta is compared with no drop.",
     "group-sequential": "Both sides answered the same samples, which are tested a few times as they arrive.",
     "e-process": "Both sides answered the same samples; a bet on a drop grows with the evidence for it.",
     "two-sample": "Only the reference's mean is known, so the noise of both means counts.",
     "target": "The mean is compared with a fixed number, so only its own noise counts.",
     "influence": "Both sides answered the same samples; the contribution of each to the statistic is compared.",
-    "overall": "It sees a small drop in every check that none of them sees alone; each sample has the same weight.",
+    "overall": "It detects a small drop in every check that no check detects alone; each sample has the same weight.",
 }

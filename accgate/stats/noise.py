@@ -1,7 +1,4 @@
-"""How noisy a task is.
-
-Here are sigma, the flips between two runs of one model, and what repeated answers tell apart.
-"""
+"""How noisy a task is, from one or more runs of one model."""
 
 import math
 from dataclasses import dataclass
@@ -12,15 +9,12 @@ from accgate.stats import special
 from accgate.stats.power import quantile
 from accgate.stats.walk import Floats
 
-KURTOSIS_FROM = 5  # scores; fewer tell nothing of the tails
+KURTOSIS_FROM = 5  # scores; Bonett's interval divides by sqrt(n - 4)
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """An estimate with the limits of its two-sided confidence interval.
-
-    A figure that does not exist is None.
-    """
+    """An estimate with its two-sided confidence interval, None for figures that do not exist."""
 
     value: float | None
     low: float | None
@@ -30,12 +24,12 @@ class Estimate:
 
 @dataclass(frozen=True)
 class VarianceParts:
-    """The variance of repeated scores by its source, in points squared.
+    """The variance of repeated scores by its source.
 
-    Beside it is what more repeats would buy, in points. `between` is the variance of the questions' expected scores,
-    `within` that of repeated answers to one question. `error_now` is the standard error of the mean with the repeats
-    there are, `error_2x` and `error_4x` with two and four times as many, `error_limit` with no end of them: what only
-    more questions can lower.
+    The errors show what more repeats would gain. `between` is the variance (points^2) of the questions' expected
+    scores, `within` that of repeated answers to one question. `error_now` is the standard error of the mean (points)
+    with these repeats, `error_2x` and `error_4x` with two and four times as many. `error_limit` is that with endlessly
+    many, which only more questions can lower.
     """
 
     between: float | None
@@ -67,7 +61,9 @@ def clopper_pearson(count: float, n: float, *, confidence: float) -> tuple[float
 
 
 def wilson(count: float, n: float, alpha: float) -> tuple[float, float]:
-    """Wilson's limits of a share, from `count` of `n`, each with the error alpha.
+    """Return Wilson's limits of a share, from `count` of `n`.
+
+    Each limit has the error alpha.
 
     References
     ----------
@@ -95,8 +91,8 @@ def estimate_sigma(scores: Floats, *, confidence: float = 0.95) -> Estimate:
     -----
     Where every score is 0 or 100 the value is 100 sqrt(p (1 - p)) at the share right p, and the limits are its least
     and greatest over the exact interval of p, so 50 where that holds 1/2. Other scores have Bonett's interval, which
-    takes the tails into account: chi-square limits hold for normal scores only. Under 5 scores tell nothing of their
-    tails, and have the chi-square limits.
+    takes the tails into account: chi-square limits hold for normal scores only. Fewer than 5 scores say nothing of
+    their tails, and have the chi-square limits.
 
     References
     ----------
@@ -152,7 +148,7 @@ def _sigma_limits(scores: Floats, confidence: float) -> tuple[float, float]:
 def estimate_discordance(a: Floats, b: Floats, *, confidence: float = 0.95) -> Estimate:
     """Estimate the share of samples whose score differs between two runs.
 
-    It comes with its exact interval.
+    The estimate has an exact interval.
 
     Parameters
     ----------
@@ -175,7 +171,7 @@ def estimate_discordance(a: Floats, b: Floats, *, confidence: float = 0.95) -> E
 
 
 def discordance_of_repeats(values: Floats, *, confidence: float = 0.95) -> Estimate:
-    """Expected share of samples whose score differs between two repeats of one run.
+    """Estimate the share of samples whose score differs between two repeats of one run.
 
     Parameters
     ----------
@@ -219,7 +215,7 @@ def discordance_of_repeats(values: Floats, *, confidence: float = 0.95) -> Estim
 
 
 def variance_parts(values: Floats) -> VarianceParts:
-    """Variance between questions and within one, of questions that were each answered several times.
+    """Separate the variance between questions from that of repeated answers to one.
 
     Parameters
     ----------

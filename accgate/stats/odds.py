@@ -1,8 +1,8 @@
-"""Limits of a difference from the odds ratio.
+"""Confidence limits of a difference, from the odds of a loss.
 
-The null distribution of a walk of several answers is tilted. With odds for a loss every unit is Fisher's noncentral
-hypergeometric. The odds at which an outcome as extreme as the one seen has a given chance say what the answers that
-differ leave open; how many differ is uncertain too.
+With given odds, the losses of each unit follow Fisher's noncentral hypergeometric distribution: the null distribution,
+tilted. A limit is the difference at those odds under which an outcome as extreme as the one seen has a given
+probability. The share of answers that differ is uncertain as well, and widens the limits.
 """
 
 import math
@@ -26,7 +26,7 @@ FURTHEST = 40.0  # tilt past which an odds ratio is as good as infinite
 class Limits:
     """Limits of the difference around a `centre` (points).
 
-    They come from the tilted walk that ended after these many units.
+    They are those of a walk that ended after `units` units.
     """
 
     repeats: Repeats
@@ -37,7 +37,7 @@ class Limits:
     def interval(self, alpha: float, *, rejected: bool) -> Interval:
         """Return the one-sided and two-sided limits at a fixed n.
 
-        The upper one is below 0 exactly where H0 is rejected.
+        The upper one is below 0 exactly if H0 was `rejected`.
         """
         if not self.outcome.event:
             return interval_without_change(self.units, alpha)
@@ -48,8 +48,8 @@ class Limits:
     def upper(self, alpha: float, *, rejected: bool) -> float:
         """Return the upper limit of a walk that may stop early.
 
-        Where many answers differ by chance, it stops for that. The odds and the share of units that differ are both
-        taken at their worst.
+        Such a walk can stop because unusually many answers differ. So the odds and the share of units that differ are
+        both taken at their worst.
         """
         if not self.outcome.event:
             return interval_without_change(self.units, alpha).one_sided
@@ -60,9 +60,9 @@ class Limits:
         return min(high, BELOW) if rejected else max(high, 0.0)
 
     def estimate(self) -> float:
-        """Find the difference (points) at which an outcome so extreme is as likely as not.
+        """Find the difference (points) at which an outcome this extreme has probability one half.
 
-        After a stop it is median-unbiased.
+        After an early stop this estimate is median-unbiased; the observed difference is not.
         """
         if not self.outcome.event:
             return 0.0
@@ -97,9 +97,9 @@ class Limits:
         return logs
 
     def _tilted(self, tilt: float) -> tuple[Floats, Floats]:
-        """Return the log mean of exp(tilt w) of each kind, and masses of w.
+        """Return each kind's log E[exp(tilt w)] under H0, and tilted masses of w.
 
-        Both are under H0, the masses at this tilt.
+        w counts the right answers that are lost.
         """
         exponent = self._log_masses + tilt * np.arange(self._log_masses.shape[1])
         top = exponent.max(axis=1, keepdims=True)
@@ -108,9 +108,9 @@ class Limits:
         return (top + np.log(total))[:, 0], weight / total
 
     def _differences(self, tilt: float) -> tuple[float, float]:
-        """Sum the expected differences of the events at this tilt, and their squares.
+        """Sum the expected differences (points) of the events at this tilt.
 
-        They are in points.
+        The second figure is the sum of their squares.
         """
         kinds, kind = self._telling
         _, masses = self._tilted(tilt)
@@ -122,9 +122,10 @@ class Limits:
         return float(counts @ expected), float(counts @ expected**2)
 
     def _tilt(self, level: float, *, beyond: bool | None = None) -> float:
-        """Find the log odds of a loss that give this outcome its probability.
+        """Find the log odds of a loss at which this outcome has probability `level`.
 
-        The outcome is one this extreme, or one `beyond`.
+        Outcomes that are at least as extreme count with it. With `beyond` only outcomes that are more extreme count; it
+        defaults to True for levels above 1/2.
         """
         kinds, kind = self._telling
         beyond = level > 0.5 if beyond is None else beyond
@@ -133,7 +134,7 @@ class Limits:
         if not len(event):
             return FURTHEST if beyond else -FURTHEST
         counts = np.bincount(kind, minlength=len(kinds))
-        last = int(event.min()) == self.outcome.event  # of one stage the order of the events does not matter
+        last = int(event.min()) == self.outcome.event  # then the order of the events does not matter
 
         def probability(tilt: float) -> float:
             growth = self._tilted(tilt)[0]

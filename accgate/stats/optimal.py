@@ -1,9 +1,9 @@
-"""The optimal test between no drop and a drop, by backward induction.
+"""The optimal sequential test between no drop and a drop, by backward induction.
 
-It has at most so many samples. The log likelihood ratio of many samples is a walk with normal steps: its variance is
-the information, its mean minus half of it without a drop and plus half of it after one. Of all tests that keep both
-error rates and end in time, the one here takes the fewest samples. It stops as soon as a wrong verdict is expected to
-cost less than going on; what the two wrong verdicts cost is found so that both rates are met.
+The log likelihood ratio of many samples is a walk with normal steps: its variance is the information, and its mean is
+minus half of that without a drop and plus half of it after one. Of all tests that keep both error rates within a given
+number of samples, this one takes the fewest on average. It stops as soon as a wrong verdict is expected to cost less
+than going on. The costs of the two wrong verdicts are chosen so that both error rates are met.
 """
 
 from __future__ import annotations
@@ -19,24 +19,24 @@ from accgate.stats.walk import Floats
 
 LOOKS = 50  # of the solved walk, after equal parts of the run
 SPACING = 0.2  # of its grid, in standard deviations of a step
-REACH = 30  # the longest step, on the grid
-BETWEEN = 0.583  # of these, how much further the bound of a run lies that is looked at after every sample
+REACH = 30  # the longest step, in points of the grid
+BETWEEN = 0.583  # standard deviations of a step by which bounds move if every sample is a look (Siegmund 1979)
 HEALTHY = 2.5  # what a sample of a run without a drop costs, to one of a run with a drop: most runs have none
 LOOSEST = 0.15, 0.4  # alpha and beta: at larger ones hardly any look is worth its samples
 ACCURACY = 2e-3  # of both error rates, relative
 FAR = 1e3  # a bound that is never met
 LONGEST = 1.45  # samples of a run, in those of the test at a fixed n: more are not used
-ROOMS = {True: (1.2, 1.3, LONGEST), False: (0.4, 0.6, 0.8, 1.1, LONGEST)}  # for which it is solved
+ROOMS = {True: (1.2, 1.3, LONGEST), False: (0.4, 0.6, 0.8, 1.1, LONGEST)}  # the rooms that are solved
 
 
 @dataclass(frozen=True)
 class Optimal:
     """The optimal test of runs of a given length.
 
-    The length is in samples that the test at a fixed n needs. `passes` are the log likelihood ratios of a drop at which
-    a run passes, and `spent` the type I error of failing by then, a share of alpha: arrays of shape (LOOKS + 1,), at
-    the start and after each of so many equal parts of the run. `healthy` and `dropped` are the mean samples, in those
-    of the test at a fixed n.
+    `passes` are the log likelihood ratios of a drop at which a run passes, and `spent` the share of alpha spent on
+    failing by then: arrays of shape (LOOKS + 1,), at the start and after each of the equal parts of a run. `healthy`
+    and `dropped` are the mean numbers of samples without and with a drop, as multiples of what the test at a fixed n
+    needs.
     """
 
     passes: Floats
@@ -49,8 +49,8 @@ class Optimal:
 def optimal_test(alpha: float, beta: float, room: float, *, ends: bool = True) -> Optimal:
     """Find the optimal test at these error rates.
 
-    A run has `room` times the samples of the test at a fixed n. With `ends` a run that goes to its end without failing
-    has passed, which takes more than one such n. Without, it says nothing then, so that only those that pass early
+    A run has at most `room` times the samples of the test at a fixed n. With `ends` a run that reaches its end without
+    failing has passed, which needs a room above 1. Without it such a run is undecided, and only runs that pass early
     count against beta.
 
     References
@@ -80,9 +80,9 @@ def optimal_test(alpha: float, beta: float, room: float, *, ends: bool = True) -
 
 
 def _costs(walk: RatioWalk, alpha: float, beta: float) -> tuple[float, float]:
-    """Find the costs of wrong passes and failures that meet both rates.
+    """Find the costs of wrong verdicts that meet both error rates.
 
-    The method is Broyden's.
+    The search is by Broyden's method.
     """
     ratio = 1.45 / walk.room
     first = np.array([6.5, 3.2]) * ratio**2 if walk.ends else np.array([5.6, 1.9]) / ratio  # near most solutions
@@ -97,7 +97,7 @@ def _costs(walk: RatioWalk, alpha: float, beta: float) -> tuple[float, float]:
         along = float(move @ moved)
         if along > 0.1 * float(move @ move) > 0.0:
             inverse = inverse + np.outer(move - moved, move @ inverse) / along
-        elif move.any():  # it lost its way
+        elif move.any():  # the approximation is bad: start it again
             inverse = -0.5 * np.eye(2)
         before, move = off, np.clip(-inverse @ off, -1.0, 1.0)
         costs = costs + move
@@ -107,11 +107,11 @@ def _costs(walk: RatioWalk, alpha: float, beta: float) -> tuple[float, float]:
 def bounds_at(
     passed: Floats, whole: Floats, short: Floats, share: Floats, *, alpha: float, beta: float
 ) -> tuple[Floats, Floats]:
-    """Return the passing bound and the alpha spent where runs have come.
+    """Return the bound of passing and the share of alpha spent.
 
-    The bound is a log likelihood ratio, the rest the share of a run that has passed. Arrays of one shape. Of runs that
-    have passed at their end the room is `whole`, of those that say nothing then it is `short`, and `share` is the
-    weight of the latter. Between rooms that are solved the bounds are between theirs.
+    The bound is a log likelihood ratio. All arguments are arrays of one shape. `passed` is the share of the run so far.
+    The result mixes two tests: one in which runs pass at their end, with the room `whole`, and one in which they end
+    undecided, with the room `short` and the weight `share`. Rooms between those in `ROOMS` are interpolated.
     """
     times = np.arange(LOOKS + 1) / LOOKS
     bound, spent = np.zeros_like(passed), np.zeros_like(passed)
@@ -130,7 +130,7 @@ def bounds_at(
 def mean_samples(room: float, *, alpha: float, beta: float, ends: bool) -> tuple[float, float]:
     """Return the mean samples without a drop and after one.
 
-    They are in those of the test at a fixed n.
+    They are multiples of what the test at a fixed n needs.
 
     >>> [round(mean, 2) for mean in mean_samples(0.7, alpha=0.05, beta=0.2, ends=False)]
     [0.31, 0.4]
@@ -143,9 +143,9 @@ def mean_samples(room: float, *, alpha: float, beta: float, ends: bool) -> tuple
 
 @dataclass(frozen=True)
 class RatioWalk:
-    """The log likelihood ratio on a grid, and the chances of its step.
+    """The walk of the log likelihood ratio on a grid.
 
-    The chances are those without a drop.
+    `step` has the probabilities of each step without a drop.
     """
 
     ratios: Floats
@@ -156,7 +156,7 @@ class RatioWalk:
     def bounds(self, missed: float, failed: float) -> tuple[Floats, Floats]:
         """Return the ratios up to which a run passes, and from which it fails.
 
-        They follow from what a wrong pass and a wrong fail cost.
+        They minimise the expected cost, with these costs of a wrong pass and a wrong failure.
         """
         passing, failing = missed * np.exp(self.ratios), np.full(len(self.ratios), failed)
         look = self.room / LOOKS * (HEALTHY + np.exp(self.ratios))
@@ -171,9 +171,9 @@ class RatioWalk:
         return lows, highs
 
     def errors(self, lows: Floats, highs: Floats) -> tuple[Floats, float, Floats]:
-        """Return the errors of both types, and the runs that go on to each look.
+        """Return both errors, and the shares of runs that reach each look.
 
-        The type I error is that by each look, the runs are shares. The shares are those of runs without a drop, and
+        The type I error is given by each look. The first row of shares is for runs without a drop, the second for runs
         with one.
         """
         spacing, odds = self.ratios[1] - self.ratios[0], np.exp(self.ratios)
@@ -190,9 +190,9 @@ class RatioWalk:
 
 
 def _start(ratios: Floats, saved: Floats) -> float:
-    """Find the ratio from which on going on saves something.
+    """Find the least ratio at which going on is cheaper than stopping.
 
-    It is `-FAR` where it does everywhere.
+    It is `-FAR` if going on is always cheaper.
     """
     i = int(np.argmax(saved < 0.0))
     if not i:

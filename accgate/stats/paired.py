@@ -71,8 +71,8 @@ def exact_result(
 ) -> TestResult:
     """Return the result of an exact test of paired 0/100 scores.
 
-    It rejects from `critical` losses on, of those that changed. `limit` is the largest mid-p that the unconditional
-    test rejects, None for McNemar's exact test; the interval's limits agree with it.
+    The test rejects if at least `critical` of the changed samples are losses. `limit` is the largest mid-p that the
+    unconditional test rejects, None for McNemar's exact test. The interval is computed to agree with that test.
     """
     m, difference = lost + gained, 100.0 * (gained - lost) / n
     variance = (100.0**2 * m - n * difference**2) / (n - 1) if n > 1 else None
@@ -126,9 +126,9 @@ def paired_t(differences: Floats, *, alpha: float, beta: float) -> TestResult:
 
 
 def _constant(value: float, n: int, alpha: float, beta: float) -> TestResult:
-    """Return the result where every sample changed by the same.
+    """Return the result of samples that all changed by the same `value`.
 
-    p is the sign test's, and theta is as without any flip.
+    The p-value is that of a sign test, and there is no interval.
     """
     p_value = 0.5**n if value < 0.0 else 1.0
     reason = f"every sample changed by exactly {value:g} points" if value else "no sample changed its score"

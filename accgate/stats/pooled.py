@@ -1,6 +1,6 @@
 """One exact test over several paired checks.
 
-It sees a small drop everywhere that no check sees alone.
+It detects small drops that no check detects alone.
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ from accgate.stats.resampling import add_multiples, common_step
 from accgate.stats.sequential import TYPICAL
 from accgate.stats.walk import Bools, Floats
 
-FORECAST = 0.6  # share of its samples left that a running check is taken to use: the power hardly depends on it
+# benchmarks/overall.py prints the power with these.
+FORECAST = 0.6  # share of its remaining samples that a check is expected to use; the power hardly depends on it
 PRIOR = 5.0  # whole changes at the rate `TYPICAL` that the forecast starts from
 LEVELS = 64  # tried at a time to find the p-value
 CERTAIN = 1.0 - 1e-9  # capital that counts as 1: sums of floats round
@@ -60,16 +61,20 @@ def pooled_test(series: Sequence[Series], *, alpha: float) -> PooledResult:
 
     Notes
     -----
-    Within one build all answers to a sample are exchangeable: given how many are right, those of the candidate are
-    drawn of them, whatever came before. Across builds a sample's difference is as likely of either sign (`repeats`; H0
-    is rejected where both tests reject). So it is for all checks, laid in one sequence by how far into its check each
-    sample stands, although checks stop at times that depend on the draws. A bet on losses with fair odds starts with
-    the capital alpha; where it reaches 1, H0 is rejected, and by Ville's inequality that has probability at most alpha,
-    however the next stake was chosen from what came before. The stake is that of a constant boundary for the sum
-    (reflection principle) on the variance that is forecast. Checks at a fixed n come last: how many of their samples
-    differ tells nothing of the draws, so that the exact test of them decides at the capital left as its level. Where no
-    check could stop early, that is the exact test of the sum of all differences: McNemar's where every sample has one
-    answer on either side. The p-value is the least alpha that rejects.
+    Within one build all answers to a sample are exchangeable: given how many are right, which of them are the
+    candidate's is a random draw, whatever came before. Across builds a sample's difference is as likely of either sign
+    (`repeats`). H0 is rejected if both tests reject.
+
+    The samples of all checks that may stop early form one sequence, ordered by how far into its check each sample
+    stands. A bet on losses with fair odds starts with the capital alpha, and H0 is rejected if it reaches 1. By Ville's
+    inequality that has probability at most alpha, however each stake is chosen from what came before, and although
+    checks stop at times that depend on the draws. The stake is that of a constant boundary for the sum (reflection
+    principle) on the forecast variance.
+
+    Checks at a fixed n come last: how many of their samples differ says nothing of the draws, so that their exact test
+    decides with the capital left as its level. If no check could stop early, the whole is the exact test of the sum of
+    all differences: McNemar's if every sample has one answer on either side. The p-value is the least alpha that
+    rejects.
 
     References
     ----------
@@ -97,9 +102,9 @@ def pooled_rejects(series: Sequence[Series], *, alpha: float) -> bool:
 
 
 def _tests(series: Sequence[Series]) -> list[_Test]:
-    """Return a test for each way to exchange answers.
+    """Return a test for each way to exchange answers (`Repeats.exchanges`).
 
-    All checks exchange theirs alike (`Repeats.exchanges`).
+    All checks exchange theirs in the same way.
     """
     exchanges = [each.answers.exchanges for each in series]
     ways = [[ways[0] for ways in exchanges]]
@@ -116,10 +121,10 @@ def _all_lost(series: Series) -> Series:
 
 @dataclass(frozen=True)
 class _Draws:
-    """Losses of the samples of the checks that could stop, one after another.
+    """What each sample lost, less its mean under H0, in shares of a sample.
 
-    Each is less what the sample loses on average under H0. `most` and `least` are what they could have lost, as shares
-    of a sample, `variance` the null variance that was forecast from each on.
+    The samples are those of the checks that could stop. `most` and `least` are what it could have lost, less the same
+    mean. `variance` is the null variance forecast from this sample to the end of all checks.
     """
 
     lost: Floats
@@ -129,15 +134,15 @@ class _Draws:
 
 
 class _Test:
-    """The sequence of draws of all checks.
+    """The test of one sequence of draws.
 
-    Those at a fixed n are one last step.
+    All checks at a fixed n are its last step.
     """
 
     def __init__(self, series: Sequence[Series]) -> None:
-        whole = [each.answers for each in series if not each.stops]
-        self.end = _exact_p(whole)
-        fixed = sum(float(each.variances.sum()) for each in whole)
+        at_end = [each.answers for each in series if not each.stops]
+        self.end = _exact_p(at_end)
+        fixed = sum(float(each.variances.sum()) for each in at_end)
         self.draws = _draws([each.answers for each in series if each.stops], fixed)
 
     def rejects(self, alpha: float) -> bool:
@@ -147,7 +152,7 @@ class _Test:
     def p_value(self, alpha: float) -> float:
         """Find the least level that rejects.
 
-        It is at most alpha exactly where alpha rejects.
+        It is at most alpha exactly if alpha rejects.
         """
         if not len(self.draws.lost):
             return self.end
@@ -167,10 +172,7 @@ class _Test:
 
 
 def _exact_p(checks: Sequence[Repeats]) -> float:
-    """Return the chance under H0 of a sum of differences so low.
-
-    The sum is that of all samples of these checks.
-    """
+    """Return the p-value of the sum of all differences of these checks."""
     if not checks:
         return 1.0
     fitted = common_step(np.array([each.rate for each in checks]))
@@ -199,8 +201,8 @@ def _capital(draws: _Draws, levels: Floats) -> Floats:
 def _draws(checks: Sequence[Repeats], fixed: float) -> _Draws:
     """Return the draws of the checks that could stop.
 
-    `fixed` is the variance of those that follow. The forecast at a draw depends on the samples so far and on the checks
-    that still run there, and on no draw that comes later.
+    `fixed` is the variance of the checks at a fixed n. The forecast at a draw depends on the samples so far and on the
+    checks that still run there, and on no later draw, as Ville's inequality requires.
     """
     if not checks:
         none = np.zeros(0)
@@ -221,9 +223,9 @@ def _draws(checks: Sequence[Repeats], fixed: float) -> _Draws:
 
 
 def _lost_of(answers: Repeats) -> Floats:
-    """Return each informative sample's loss, and its most and least.
+    """Return the loss of each unit that differs, and its possible extremes.
 
-    All are less the null mean.
+    The null mean is subtracted from all three.
     """
     kinds, kind = answers.kinds
     kind = kind[answers.events]

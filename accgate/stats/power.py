@@ -1,7 +1,7 @@
 """Sample size and minimum detectable effect in closed form.
 
-It takes the standard library alone, so that a plan starts fast. Beside them stand the concentration bounds of a mean of
-scores of which no distribution is assumed.
+The module imports only the standard library, so that a plan starts fast. It also has concentration bounds, for a mean
+of scores of any distribution.
 """
 
 import math
@@ -10,18 +10,19 @@ from statistics import NormalDist
 
 from accgate.stats.names import Correction
 
-GSPRT_MAXIMUM = 1.43  # samples planned at most by `gsprt`, times those of the exact fixed-n test
-GSPRT_MORE = 6  # and so many more, since few changed samples leave some of alpha unspent
-GSPRT_LEAST = 1.4  # with fewer than so many times the fixed-n test's samples it does not reach its power
-E_PROCESS_MAXIMUM = 3.0  # samples planned by `e_process` likewise: the price of a guarantee at any time
+# benchmarks/decisions.py prints the power of runs with these.
+GSPRT_MAXIMUM = 1.43  # samples that a plan with `gsprt` has at most, times those of the exact fixed-n test
+GSPRT_MORE = 6  # samples added to that, since few changed samples leave some of alpha unspent
+GSPRT_LEAST = 1.4  # times the fixed-n test's samples; with fewer a run does not reach its power
+E_PROCESS_MAXIMUM = 3.0  # the same as GSPRT_MAXIMUM for `e_process`, whose guarantee at any time costs samples
 N_LIMIT = 10**9  # no dataset is larger; a plan past it is answered with "not reachable"
 
 
 def share_of_alpha(alpha: float, correction: Correction, checks: int, *, total_share: float = 1.0) -> float:
-    """Return the alpha that one check of a run has for certain.
+    """Return the alpha of one check even if no other is rejected.
 
-    It is the check's share where no other check is rejected. Samples are planned for it, and checks that stop early are
-    decided at it. `total_share` is the share of alpha that all checks have together, beside the overall checks.
+    Samples are planned for this alpha, and checks that stop early are decided at it. `total_share` is the share of
+    alpha that all checks have together; the overall checks have the rest.
 
     >>> share_of_alpha(0.05, "holm", 5), share_of_alpha(0.05, "none", 5)
     (0.01, 0.05)
@@ -43,7 +44,7 @@ def quantile(probability: float) -> float:
 def normal_cdf(z: float) -> float:
     """Return the probability of a standard normal value up to z.
 
-    It is exact far below 0 too.
+    The result is precise far below 0, too.
 
     >>> round(normal_cdf(-1.6449), 4), f"{normal_cdf(-20.0):.4g}"
     (0.05, '2.754e-89')
@@ -52,9 +53,7 @@ def normal_cdf(z: float) -> float:
 
 
 def quantile_sum(alpha: float, beta: float) -> float:
-    """Return z_{1-alpha} + z_{1-beta}.
-
-    A detectable drop spans so many standard errors.
+    """Return z_{1-alpha} + z_{1-beta}, the standard errors that a detectable drop spans.
 
     >>> round(quantile_sum(0.05, 0.2), 4)
     2.4865
@@ -65,8 +64,8 @@ def quantile_sum(alpha: float, beta: float) -> float:
 def error_of_mean(sd: float, n: float, reference_n: float | None = None) -> float:
     """Return the standard error of a mean of n observations.
 
-    With a second number it is that of the difference of two means. `sd` is the standard deviation of one observation.
-    With `reference_n` the other mean is of so many.
+    `sd` is the standard deviation of one observation. With `reference_n` it is the standard error of the difference
+    to another mean, of that many observations.
 
     >>> error_of_mean(50.0, 100), round(error_of_mean(50.0, 400, 100), 2)
     (5.0, 5.59)
@@ -77,8 +76,8 @@ def error_of_mean(sd: float, n: float, reference_n: float | None = None) -> floa
 def detectable_effect(sd: float, n: float, *, alpha: float, beta: float) -> float:
     """Return the smallest drop (points) that a one-sample z test detects.
 
-    It does at level alpha with probability 1 - beta. `sd` is the standard deviation of one observation in points, `n`
-    their number.
+    The test has level alpha and power 1 - beta. `sd` is the standard deviation of one observation in points, and `n`
+    the number of observations.
 
     >>> round(detectable_effect(50.0, 1319 / 2, alpha=0.05, beta=0.2), 4)  # two samples of 1,319 each
     4.8411
@@ -89,8 +88,8 @@ def detectable_effect(sd: float, n: float, *, alpha: float, beta: float) -> floa
 def paired_sd(discordance: float, theta: float = 0.0) -> float:
     """Return the standard deviation (points) of paired 0/100 differences.
 
-    A share `discordance` of the scores changed. A drop of `theta` points changes a share of at least theta / 100. The
-    square of the mean difference, which is small beside it, is left in.
+    A share `discordance` of the scores changed, raised to theta / 100, the least share that a drop of `theta` points
+    changes. The square of the mean difference, which is small beside it, is not subtracted.
 
     >>> round(paired_sd(0.05), 2), paired_sd(0.0, theta=4.0)
     (22.36, 20.0)
@@ -101,9 +100,9 @@ def paired_sd(discordance: float, theta: float = 0.0) -> float:
 def paired_binary_effect(discordance: float, n: float, *, alpha: float, beta: float, margin: float = 0.0) -> float:
     """Return the smallest drop (points) that a paired test of 0/100 scores detects.
 
-    A given share of samples changed. Where a drop of `margin` points is allowed it is what a drop must exceed that by.
-    Solves theta = k * 100 * sqrt(max(q, (margin + theta) / 100) / n) with k the sum of quantiles: a drop changes at
-    least as large a share of the samples, so no flips on few samples prove little.
+    It solves theta = k * 100 * sqrt(max(q, (margin + theta) / 100) / n), where q is the `discordance` and k the sum of
+    quantiles. A drop changes at least as large a share of the samples, so few samples without a flip prove little. If a
+    drop of `margin` points is allowed, theta is what a drop must exceed it by.
 
     >>> round(paired_binary_effect(0.0, 1319, alpha=0.05, beta=0.2), 3)
     0.469
@@ -119,10 +118,10 @@ def paired_binary_effect(discordance: float, n: float, *, alpha: float, beta: fl
 def two_sample_n(
     theta: float, *, sigma: float, alpha: float, beta: float, reference_n: int | None = None
 ) -> int | None:
-    """Return the candidate samples that an unpaired z test needs.
+    """Return the candidate samples that an unpaired z test needs to detect `theta` points.
 
-    It is to detect a drop of `theta` points. Equal sizes by default; with `reference_n` the reference's size is fixed,
-    and None says that no candidate is large enough because the reference alone is too small.
+    By default the reference has as many. With `reference_n` its size is fixed, and the answer is None if no candidate
+    is large enough, because the reference alone is too small.
 
     >>> two_sample_n(2.0, sigma=50.0, alpha=0.05, beta=0.2)
     7729
@@ -139,10 +138,9 @@ def two_sample_n(
 
 
 def one_sample_n(theta: float, *, sd: float, alpha: float, beta: float) -> int:
-    """Return the samples at which a z test of a mean detects a drop.
+    """Return the samples at which a z test of a mean detects `theta`.
 
-    The scores' standard deviation is `sd`, and the drop `theta`, both points. Serves the test against an absolute
-    target (sd = sigma) and the paired t test (sd of the differences).
+    `sd` is sigma for the test against an absolute target, and that of the differences for a paired t test.
 
     >>> one_sample_n(2.0, sd=50.0, alpha=0.05, beta=0.2)
     3865
@@ -155,7 +153,7 @@ def _square(value: float) -> float:
 
 
 def ceiling(value: float) -> int:
-    """Ceiling that forgives the last bits of a float product."""
+    """Round up, but not for the last bits of a float product."""
     return math.ceil(min(value, 1e18) * (1.0 - 1e-12))
 
 
@@ -192,18 +190,18 @@ def hoeffding_probability(
     >>> round(hoeffding_probability(380, 0.1, population=1319), 6)
     4.7e-05
     """
-    left = _share_left(n, population)
-    exponent = 2.0 * n * (margin / (high - low)) ** 2 / left if left else math.inf
+    factor = _share_left(n, population)
+    exponent = 2.0 * n * (margin / (high - low)) ** 2 / factor if factor else math.inf
     return min(1.0, 2.0 * math.exp(-exponent))
 
 
 def hoeffding_margin(
     n: int, *, confidence: float, low: float = 0.0, high: float = 1.0, population: int | None = None
 ) -> float:
-    """Return the distance from the truth that a mean stays within.
+    """Return the distance from the truth within which a mean lies.
 
-    It is the mean of `n` scores, at this confidence. It is 0 for the whole population. The bound is that of
-    `hoeffding_probability`, solved for the margin.
+    The mean is that of `n` scores, at this confidence. It solves the bound of `hoeffding_probability` for the margin,
+    and is 0 for the whole population.
 
     >>> round(hoeffding_margin(18445, confidence=0.95), 6)
     0.01
@@ -217,10 +215,10 @@ def hoeffding_margin(
 def hoeffding_n(
     margin: float, *, confidence: float, low: float = 0.0, high: float = 1.0, population: int | None = None
 ) -> int:
-    """Return the scores whose mean is within `margin` of the truth.
+    """Return how many scores have a mean within `margin` of the truth.
 
-    It is at this confidence, and never more than the population. The bound is that of `hoeffding_probability`, solved
-    for n.
+    The probability of that is at least the confidence. It solves the bound of `hoeffding_probability` for n, and is
+    never more than the population.
 
     >>> [hoeffding_n(t, confidence=0.95) for t in (0.05, 0.01, 0.001)]
     [738, 18445, 1844440]
@@ -249,7 +247,7 @@ def _log_inverse_error(confidence: float) -> float:
 def _share_left(n: int, population: int | None) -> float:
     """Return the factor on the variance bound for drawing without replacement.
 
-    It is 1 at n = 1 and 0 at n = N.
+    The factor falls from 1 at n = 1 to 0 at n = N.
     """
     if population is None:
         return 1.0

@@ -1,10 +1,10 @@
 """0/100 answers given several times, compared exactly.
 
-They are K runs of the reference against R runs of the candidate. Where the candidate comes of the reference's build,
-the K + R answers to a sample are exchangeable: given how many of them are right, which of them are the candidate's is a
-draw without replacement. Where it comes of another build, which is as likely to lose a sample as to gain it, the K runs
-agree with each other more than with the candidate, and only the two sides as a whole are exchangeable. Either way the
-sum of differences has a distribution without nuisance parameter.
+There are K runs of the reference and R of the candidate. If both sides are of one build, the K + R answers to a sample
+are exchangeable: given how many of them are right, which of them are the candidate's is a draw without replacement. If
+the builds differ, and the candidate's is as likely to lose a sample as to gain it, the K runs agree with each other
+more than with the candidate, and only the two sides as a whole are exchangeable. Either way the distribution of the sum
+of differences depends on no unknown parameter.
 """
 
 import math
@@ -25,14 +25,13 @@ from accgate.stats.walk import Bools, Floats, rejection_count, trim, walk_at
 
 
 def repeats_exact(repeats: Repeats, *, alpha: float, beta: float) -> TestResult:
-    """Test one-sided and exactly K answers of the reference against R.
+    """Test one-sided and exactly K answers of the reference against R of the candidate.
 
-    Those of the candidate are to the same samples. A healthy candidate is as likely to lose a sample as to gain it.
-    Within one build, given the right answers of each sample in all K + R runs, t, the candidate's are hypergeometric: R
-    drawn of K + R answers of which t are right. Across builds each sample's difference keeps or flips its sign with
-    equal chance. H0 is rejected where both tests reject, so that p is the larger. Where the runs of the reference
-    agree, that is McNemar's exact test of the samples that changed; where K = R the second holds within one build as
-    well, and decides alone.
+    H0 says that the candidate is as likely to lose a sample as to gain it. Within one build, given the number t of
+    right answers to a sample in all K + R runs, the candidate's are hypergeometric: R drawn of K + R answers of which t
+    are right. Across builds each sample's difference keeps or flips its sign with equal probability. H0 is rejected if
+    both tests reject, so p is the larger of theirs. If the runs of the reference agree, that is McNemar's exact test of
+    the samples that changed. If K = R, the second test holds within one build as well, and decides alone.
 
     Parameters
     ----------
@@ -44,19 +43,19 @@ def repeats_exact(repeats: Repeats, *, alpha: float, beta: float) -> TestResult:
     Returns
     -------
     TestResult
-        `theta` is the drop, made of whole losses (right in every run of the reference, wrong in every one of the
-        candidate) beside the noise that was seen, which is detected with probability 1 - beta. None where not even the
-        loss of every sample is.
+        `theta` is the drop that is detected with probability 1 - beta, beside the noise that was seen. It is made of
+        whole losses: samples right in every run of the reference and wrong in every one of the candidate. None if not
+        even the loss of every sample is detected.
 
     Notes
     -----
     Where units are clusters, whole runs of a cluster are exchangeable, and its total is one draw.
 
-    With K above R, in a sample that is wrong nearly always, the reference loses in small steps what a lucky candidate
-    gains in large ones: flips of signs alone then reject too often, which is what exchanging the answers prevents.
+    With K above R and samples that are nearly always wrong, flipping signs alone would reject too often: a lucky answer
+    counts 1 / R for the candidate and only 1 / K for the reference. Exchanging the answers prevents that.
 
     The limits come from the odds ratio: with odds psi for the candidate each unit is Fisher's noncentral
-    hypergeometric, and the sum's distribution is the null one, tilted by psi. A limit of psi says a limit of the
+    hypergeometric, and the sum's distribution is the null one, tilted by psi. A limit of psi gives a limit of the
     difference given t; the sampling error of t is added in squares (Zou and Donner's method). Simulated
     coverage of each limit at 0.95: 0.94 to 1.00 in 90 cells of 400 runs (50 to 1,000 samples, 1 to 8 answers on either
     side, with and without a drop).
@@ -101,9 +100,9 @@ def _exchange_test(repeats: Repeats, alpha: float) -> TestResult:
 
 
 def reasons_of(repeats: Repeats, events: int) -> tuple[str, ...]:
-    """Say what is to be said of the units.
+    """Return reasons about the units of the test.
 
-    It adds where none of them differs.
+    They say whether clusters are the units, and whether none of them changed.
     """
     units = len(repeats.sizes)
     clusters = (f"{units:,} clusters are the units of the test",) if units < repeats.sizes.sum() else ()
@@ -111,17 +110,18 @@ def reasons_of(repeats: Repeats, events: int) -> tuple[str, ...]:
 
 
 def sum_at(repeats: Repeats, units: int, lost: float) -> float:
-    """Sum the differences in points of the first units at such a loss.
+    """Return the sum of differences (points) of the first `units` at a loss.
 
-    The runs of the candidate lost so much of the most.
+    The candidate lost `lost` right answers. Losses are counted from the most right answers that the candidate could
+    have had.
     """
     return repeats.difference(float(repeats.most[:units].sum()), lost, float(repeats.right[:units].sum()))
 
 
 def sum_tails(repeats: Repeats) -> tuple[float, float]:
-    """Return the chances under H0 of a sum so low, and of one so high.
+    """Return the probabilities under H0 of a sum so low, and so high.
 
-    They are of differences, and of each way the larger.
+    The sum is that of all differences. Each is the larger of those of the ways to exchange answers.
 
     >>> from accgate.stats.answers import repeats_of
     >>> sum_tails(repeats_of(np.full((5, 4), 100.0), np.zeros((5, 1))))
@@ -138,7 +138,7 @@ def _tails(repeats: Repeats) -> tuple[float, float]:
 
 
 def sum_masses(repeats: Repeats) -> tuple[int, Floats]:
-    """Return null masses of what is lost in all, from the first returned on.
+    """Return null masses of the total loss, and the loss at the first.
 
     All answers of a unit are exchanged.
     """
@@ -159,13 +159,13 @@ def sum_masses(repeats: Repeats) -> tuple[int, Floats]:
 def detectable_drop(
     repeats: Repeats, *, alpha: float, beta: float, n: int | None = None, cost: float = 1.0
 ) -> float | None:
-    """Find the drop in points that the exact test detects.
+    """Find the drop (points) of whole losses that the exact test detects.
 
-    It does with probability 1 - beta beside the noise of these samples. The drop is made of whole losses. What a side's
-    runs show among themselves stays beside it; of the other changes, which lie between the builds, the drop may be a
-    part, as in McNemar's test. Where the runs agree it is the theta of that test. Clusters lose samples in blocks of
-    the design effect. With `n` the run has so many samples, as noisy as these, and with a `cost` it takes so many times
-    the samples of the test at a fixed n. None where not even the loss of every sample is detected.
+    The test detects it with probability 1 - beta. Variance that a side's runs show among themselves is noise beside the
+    drop. Changes between the builds may be part of the drop, as in McNemar's test; if the runs agree, the answer is the
+    theta of that test. Clusters lose samples in blocks of the design effect. With `n` the run has that many samples, as
+    noisy as these. A test with a `cost` needs that many times the samples of the one at a fixed n. None if not even the
+    loss of every sample is detected.
 
     >>> from accgate.stats.answers import repeats_of
     >>> same = np.full((1319, 4), 100.0)
@@ -190,9 +190,9 @@ def detectable_drop(
 
 
 def _block(repeats: Repeats) -> int:
-    """Count the samples that a drop loses together.
+    """Return how many samples of a cluster a drop loses together.
 
-    It is 1 for samples, and about the design effect of what was seen for clusters.
+    That is about the design effect of what was seen.
     """
     units, n = len(repeats.sizes), int(repeats.sizes.sum())
     if units == n:
@@ -209,7 +209,10 @@ def _block(repeats: Repeats) -> int:
 
 @dataclass(frozen=True)
 class Collapses:
-    """Which samples collapsed, of shape (n,), how many recovered, how many collapse by flicker, and the p-value."""
+    """The samples that collapsed, of shape (n,), with their p-value.
+
+    `recovered` counts the samples that did the opposite, and `expected` is how many collapse by flicker alone.
+    """
 
     lost: Bools
     recovered: int
@@ -239,11 +242,11 @@ def collapses_of(before: Floats, now: Floats, *, any_stop: bool = False) -> Coll
 
     Notes
     -----
-    Samples must be independent, and the reference's runs of one build. Of K runs of K builds a sample that one build
-    in K + 1 has wrong is a collapse with probability 1 / (K + 1), which is more than either null says.
+    Samples must be independent, and the reference's runs must be of one build. If its K runs were of K builds, a sample
+    that one build in K + 1 gets wrong would collapse with probability 1 / (K + 1), more than either null allows.
 
-    Collapses and recoveries of all runs are no such pair where K is not R. With K above R and most answers right, K
-    right and R wrong are far likelier than K wrong and R right, in a healthy run too.
+    If K is not R, collapses and recoveries of all runs cannot be compared with each other. With K above R and most
+    answers right, K right and R wrong are far likelier than K wrong and R right, in a healthy run too.
 
     References
     ----------
@@ -256,17 +259,17 @@ def collapses_of(before: Floats, now: Floats, *, any_stop: bool = False) -> Coll
 
     >>> before, now = np.full((100, 4), 100.0), np.full((100, 3), 100.0)
     >>> now[:5] = 0.0
-    >>> found = collapses_of(before, now)
-    >>> int(found.lost.sum()), round(found.expected, 3), found.p_value
+    >>> collapses = collapses_of(before, now)
+    >>> int(collapses.lost.sum()), round(collapses.expected, 3), collapses.p_value
     (5, 0.143, 0.03125)
     """
     runs, own = before.shape[1], now.shape[1]
-    both = np.concatenate([before, now], axis=1)
-    answered = ~np.isnan(both).any(axis=1)
+    answers = np.concatenate([before, now], axis=1)
+    answered = ~np.isnan(answers).any(axis=1)
     lost, recovered = _moves(before, now)
     least = min(runs, own)
     worse, better = (int((answered & moved).sum()) for moved in _moves(before[:, :least], now[:, :least]))
-    alike = int((answered & ((both == 100.0).sum(axis=1) == runs)).sum())
+    alike = int((answered & ((answers == 100.0).sum(axis=1) == runs)).sum())
     chance, count = 1.0 / math.comb(runs + own, runs), int(lost.sum())
     within = _collapse_tail(count, alike - count, chance, any_stop=any_stop)
     across = _collapse_tail(worse, better, 0.5, any_stop=any_stop)
@@ -274,14 +277,17 @@ def collapses_of(before: Floats, now: Floats, *, any_stop: bool = False) -> Coll
 
 
 def _moves(before: Floats, now: Floats) -> tuple[Bools, Bools]:
-    """Which samples all of these runs lose, and which they recover."""
+    """Return which samples all of these runs lose, and which they recover."""
     right, right_now = ((side == 100.0).all(axis=1) for side in (before, now))
     wrong, wrong_now = ((side == 0.0).all(axis=1) for side in (before, now))
     return right & wrong_now, wrong & right_now
 
 
 def _collapse_tail(count: int, others: int, chance: float, *, any_stop: bool) -> float:
-    """The chance of so many lost or more beside so many others, where each of all is lost with this chance."""
+    """Return the p-value of `count` losses beside `others`.
+
+    Under H0 each of all is a loss with this chance.
+    """
     if not count:
         return 1.0
     if any_stop:

@@ -1,7 +1,7 @@
 """The sign-flip test of paired scores.
 
-Its p-values, cuts and limits come from all or many patterns of signs. Each term of a sum keeps or flips its sign with
-equal chance.
+Each term of a sum keeps or flips its sign with equal probability. p-values, cuts and limits come from all patterns of
+signs, or from many random ones.
 """
 
 import math
@@ -19,7 +19,7 @@ from accgate.stats.walk import Bools, Floats, Ints, trim
 
 LISTED = 20  # units whose 2 ** 20 sign patterns are all listed
 LATTICE_SUMS = 10**6  # places of an exact distribution: 8 MB
-LATTICE_WORK = 10**8  # additions that an exact distribution may cost: about 0.1 s
+LATTICE_WORK = 10**8  # additions for an exact distribution: about 0.1 s
 CHUNK = 2**17  # numbers drawn at a time: 1 MB stays in the processor's cache
 NEGLIGIBLE = 1e-150  # products of smaller masses underflow, and denormal numbers are slow
 
@@ -34,11 +34,10 @@ def sign_flip(
     resamples: int = 9999,
     seed: int = 0,
 ) -> TestResult:
-    """Test paired scores one-sided by permutation.
+    """Test paired scores one-sided by flipping the signs of units at random.
 
-    The sign of every unit's total is flipped at random. Where reference and candidate are exchangeable, a unit (a
-    sample, or a cluster of samples) is as likely to change by T as by -T. p is the share of all sign patterns whose sum
-    is at most the observed one.
+    If reference and candidate are exchangeable, a unit (a sample, or a cluster of samples) is as likely to change by T
+    as by -T. p is the share of all sign patterns whose sum is at most the observed one.
 
     Parameters
     ----------
@@ -82,7 +81,7 @@ def sign_flip(
     difference, error = float(units.sum()) / n, robust_error(units, weights)
     if not error:
         return alike_result(units, weights, alpha, beta)
-    changed, both = units[units != 0.0], np.column_stack([units, weights])
+    changed, columns = units[units != 0.0], np.column_stack([units, weights])
     margin = -quantile(alpha) * error
     limits: Interval | None = Interval(difference + margin, (difference - margin, difference + margin))
     if lattice := common_step(np.abs(changed)):
@@ -92,11 +91,11 @@ def sign_flip(
     elif len(changed) <= LISTED:
         p_value, cut = pattern_decision(all_subsets(changed[:, None])[:, 0], changed, alpha, counted=0)
     else:
-        flipped = random_subsets(both, resamples, seed)
+        flipped = random_subsets(columns, resamples, seed)
         p_value, cut = pattern_decision(flipped[:, 0], changed, alpha, counted=1)
         limits = shift_limits(flipped, alpha)
     if len(units) <= LISTED:
-        limits = shift_limits(all_subsets(both)[1:], alpha)
+        limits = shift_limits(all_subsets(columns)[1:], alpha)
     reasons = () if cut is not None else (f"too few changes: at alpha {alpha:g} no pattern of signs is a regression",)
     threshold = None if cut is None else cut / n
     sigma = error * math.sqrt(n)
@@ -108,8 +107,8 @@ def sign_flip(
 def common_step(magnitudes: Floats) -> tuple[Ints, float] | None:
     """Write `magnitudes` (above 0) as whole multiples of one step.
 
-    Return None where the step is too fine to count every sum. Euclid's algorithm on all of them at once, with room for
-    the rounding of averages such as 100 / 3.
+    Return None if the step is too fine to count every sum. The step is found by Euclid's algorithm on all magnitudes
+    at once, which allows for the rounding of averages such as 100 / 3.
 
     >>> multiples, step = common_step(np.array([100 / 3, 200 / 3, 100.0]))
     >>> multiples.tolist(), round(step, 4)
@@ -129,10 +128,10 @@ def common_step(magnitudes: Floats) -> tuple[Ints, float] | None:
 
 
 def lattice_decision(multiples: Ints, lost: Bools, alpha: float) -> tuple[float, float | None]:
-    """Return the exact p and the cut.
+    """Return the exact p, and the cut below which a sum is rejected.
 
-    Below the cut, a sum in steps, p is at most alpha. It is None where no sum is. `lost` says which of the terms are
-    negative. The cut lies half a step above the largest sum that is rejected.
+    The cut is a sum in steps. `lost` says which terms are negative. The cut lies half a step above the largest sum that
+    is rejected, and is None if no sum is.
     """
     base, mass = _lost_masses(multiples)
     at_least = np.cumsum(mass[::-1])[::-1]
@@ -146,9 +145,9 @@ def lattice_decision(multiples: Ints, lost: Bools, alpha: float) -> tuple[float,
 
 
 def _lost_masses(multiples: Ints) -> tuple[int, Floats]:
-    """Return the masses of the sum lost, from `base` on.
+    """Return `base` and the masses of the sum lost from there on.
 
-    Equal terms count at once as a binomial, the small ones first.
+    All equal terms are added at once, as a binomial.
     """
     base, mass = 0, np.ones(1)
     for step, count in zip(*np.unique(multiples, return_counts=True), strict=True):
@@ -159,7 +158,7 @@ def _lost_masses(multiples: Ints) -> tuple[int, Floats]:
 def _binomial(count: int) -> Floats:
     """Return the masses of Bin(count, 1/2).
 
-    They are exact where floats are, so that a p of 1/32 is.
+    For small counts they are exact to the last bit, since a p of 1/32 must not be more.
     """
     k = np.arange(count + 1)
     if count < 1000:
@@ -173,7 +172,7 @@ def _binomial(count: int) -> Floats:
 def add_multiples(mass: Floats, step: int, other: Floats) -> Floats:
     """Return the masses of a sum plus `step` times another.
 
-    It goes by atoms, or by residues of the step, whichever are fewer.
+    The loop runs over the masses of the other sum, or over the residues of the step, whichever are fewer.
     """
     result = np.zeros(len(mass) + step * (len(other) - 1))
     if len(other) <= step:
@@ -186,10 +185,10 @@ def add_multiples(mass: Floats, step: int, other: Floats) -> Floats:
 
 
 def pattern_decision(flipped: Floats, terms: Floats, alpha: float, *, counted: int) -> tuple[float, float | None]:
-    """Return p and the cut from the flipped terms' sum in each pattern.
+    """Return p, and the cut below which a sum is rejected.
 
-    Below the cut p is at most alpha. `counted` observed patterns are added: 1 for random patterns, 0 where all are
-    listed.
+    They are from the sum of the flipped terms in each pattern. The observed pattern must be `counted` once beside
+    random patterns, and 0 times where all patterns are listed.
     """
     total, largest = float(terms.sum()), float(np.abs(terms).sum())
     sums, patterns = total - 2.0 * flipped, len(flipped) + counted
@@ -218,7 +217,7 @@ def all_subsets(columns: Floats) -> Floats:
 
 
 def random_subsets(columns: Floats, resamples: int, seed: int) -> Floats:
-    """Sum random subsets of the rows, each row in or out by a fair coin.
+    """Sum random subsets of the rows, each row with probability one half.
 
     The result has shape (resamples, columns).
     """
@@ -235,9 +234,9 @@ def random_subsets(columns: Floats, resamples: int, seed: int) -> Floats:
 def shift_limits(flipped: Floats, alpha: float) -> Interval | None:
     """Find limits of the shift per sample that sign patterns do not reject.
 
-    Return None where they reject none. A shift lies above the sum of a pattern exactly where it is above the mean of
-    the terms that the pattern flips, so the limits are ranks among these means. `flipped` has a column of totals and
-    one of sizes, without the observed pattern.
+    A shift is above the sum of a pattern exactly if it is above the mean of the terms that the pattern flips, so the
+    limits are ranks among these means. `flipped` has a column of totals and one of sizes, without the observed pattern.
+    Return None if no shift is rejected.
     """
     rank = rejection_count(alpha, len(flipped) + 1)
     empty = flipped[:, 1] == 0.0

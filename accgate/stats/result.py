@@ -25,7 +25,7 @@ class Interval:
     def excludes_drop(self, drop: float) -> bool:
         """Tell whether the two-sided interval excludes a drop of so many points.
 
-        The drop is above 0.
+        The drop is a positive number.
         """
         return self.two_sided[0] > -drop
 
@@ -74,10 +74,7 @@ class TestResult:
         return self.difference
 
     def negate(self) -> Self:
-        """Turn the result round, to reference - candidate.
-
-        Difference, threshold and interval change their sign.
-        """
+        """Return the same result about reference - candidate."""
         interval = None if self.interval is None else self.interval.negate()
         threshold = None if self.threshold is None else 0.0 - self.threshold
         return replace(self, difference=0.0 - self.difference, threshold=threshold, interval=interval)
@@ -86,7 +83,7 @@ class TestResult:
 def strictest(results: Sequence[TestResult]) -> TestResult:
     """Combine tests of the same difference into the strictest.
 
-    It rejects where all of them do. It detects what all of them detect, and its interval holds those of all.
+    It rejects if all of them do. Its theta is the largest of theirs, and its interval contains all of theirs.
     """
     first, *_ = results
     thresholds = [each.threshold for each in results if each.threshold is not None]

@@ -1,6 +1,6 @@
 """Searches for the place from which a condition holds.
 
-Where one whole number is sought `bisect` with a key serves.
+For one whole number use `bisect` with a key instead.
 """
 
 from collections.abc import Callable
@@ -16,8 +16,8 @@ def halve(
 ) -> tuple[float, float]:
     """Narrow two numbers between which a condition begins to hold.
 
-    It ends where they differ by `share` of the larger, or after so many rounds, by default as far as floats go. The
-    condition is not asked at the ends.
+    The search ends when they differ by `share` of the larger, or after so many `rounds`: by default when no float lies
+    between them. The condition is never evaluated at the two ends.
 
     >>> [round(end, 6) for end in halve(lambda x: x * x >= 2.0, 0.0, 2.0, share=1e-7)]
     [1.414214, 1.414214]
@@ -33,9 +33,9 @@ def halve(
 def zero_between(rising: Callable[[float], float], low: float, high: float, *, width: float, share: float) -> float:
     """Find the zero of a function that rises from `low` to `high`.
 
-    It is at most 0 at `low` and at least 0 at `high`, which may be the smaller number; its values may be infinite. The
-    search ends where two numbers around that place differ by `width` and `share` of it. It interpolates
-    by the inverse parabola where the last three points allow it, and halves elsewhere.
+    The function must be at most 0 at `low` and at least 0 at `high`, which may be the smaller number; its values may be
+    infinite. The search ends when the zero is known to within `width` plus `share` of its size. It interpolates by the
+    inverse parabola where the last three points allow it, and halves elsewhere.
 
     Reference: Chandrupatla 1997, Advances in Engineering Software 28.
 
@@ -65,7 +65,7 @@ def zero_between(rising: Callable[[float], float], low: float, high: float, *, w
 def least_of_each(holds: Callable[[Ints], npt.ArrayLike], most: Ints) -> Ints:
     """Find for each place the least whole number from which a condition holds.
 
-    They start at 0, and are `most` where it never does.
+    Numbers from 0 to `most` - 1 are tried; the answer is `most` where the condition holds for none of them.
 
     >>> least_of_each(lambda k: k * k >= np.array([5, 9, 50]), np.array([6, 6, 6])).tolist()
     [3, 3, 6]

@@ -1,6 +1,6 @@
-"""The parts that sequential tests share.
+"""Units in their order, and results that are valid for the stopping rule.
 
-These are units in their order, and a result that is valid for the stopping rule.
+All sequential tests share them.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ TYPICAL = 0.05  # discordance of a healthy change: greedy re-runs 2 to 4%, FP8 a
 class Sampled:
     """Units in the order in which they are looked at.
 
-    `sizes` are their samples, and `n_max` those of the whole run.
+    `sizes` are their samples, and `n_max` counts the samples of the whole run.
     """
 
     sizes: Ints
@@ -34,21 +34,21 @@ class Sampled:
 
     @property
     def samples(self) -> Ints:
-        """Samples up to and with each unit."""
+        """Samples up to and including each unit."""
         return np.cumsum(self.sizes)
 
     @property
     def planned(self) -> Ints:
         """Number of samples of each unit of the whole run.
 
-        What has not finished yet counts as one unit.
+        All unfinished samples count as one unit.
         """
-        left = self.n_max - int(self.sizes.sum())
-        return np.append(self.sizes, left) if left > 0 else self.sizes
+        unfinished = self.n_max - int(self.sizes.sum())
+        return np.append(self.sizes, unfinished) if unfinished > 0 else self.sizes
 
     @property
     def is_whole(self) -> bool:
-        """Whether all samples of the run are there."""
+        """Whether all samples of the run have finished."""
         return int(self.sizes.sum()) >= self.n_max
 
 
@@ -57,11 +57,11 @@ class Units(Sampled):
     """Paired differences by unit, in the order in which they are looked at.
 
     A unit is a sample, or a whole cluster. `totals` (points) are sums of candidate - reference over a unit, higher
-    better; `sizes` are its samples. `exact` says that every unit is one sample scored 0 or 100, where the walk's null
-    distribution is exact for any model. `n_max` counts the samples of the whole run: where there are more than in
-    `sizes`, these are its beginning. `loss` is the most points that one sample can lose, infinite where nothing bounds
-    it; `block` samples of a cluster are taken to be lost together. No run passes before the unit of index `earliest`:
-    until then too few of its samples could have been lost for a pass to say anything.
+    better, and `sizes` count its samples. `exact` says that every unit is one sample scored 0 or 100, for which the
+    walk's null distribution is exact. `n_max` counts the samples of the whole run; if it is larger than the sum of
+    `sizes`, these units are the beginning of a run. `loss` is the most points that one sample can lose, infinite if
+    nothing bounds it. `block` samples of a cluster are assumed to be lost together. No run passes before the unit of
+    index `earliest`, because too few of the samples until then had a score that could fall.
     """
 
     totals: Floats
@@ -78,7 +78,7 @@ class Units(Sampled):
         return np.flatnonzero(self.totals)
 
     def first(self, count: int) -> Units:
-        """Return the first units of the same run, so many."""
+        """Return the first `count` units of the same run."""
         return replace(self, totals=self.totals[:count], sizes=self.sizes[:count])
 
     @property
@@ -97,9 +97,9 @@ def units_of(
 ) -> Units:
     """Gather paired differences of shape (n,), in points, into units.
 
-    `codes`, of shape (n,), name the cluster of each sample. Clusters stand in the order in which they first appear,
-    each whole. `n_max` is n where these are all samples. With `binary` False scores are not taken for 0/100 ones,
-    whatever the differences so far look like.
+    `codes`, of shape (n,), name the cluster of each sample; each cluster is one unit, at the place where it first
+    appears. `n_max` is n by default. With `binary` False the scores are graded, even if all differences so far are
+    those of 0/100 scores.
 
     >>> units_of(np.array([-100.0, 0.0, 100.0]), np.array([7, 3, 7])).totals.tolist()
     [0.0, 0.0]
@@ -132,11 +132,10 @@ def places_of(codes: npt.ArrayLike) -> Ints:
 class SequentialResult(TestResult):
     """The result of a sequential test.
 
-    p-value, interval and threshold are valid for its stopping rule. `n` samples were used, in the order given, of
-    `n_max`; `stop` says why: "regression" (H0 rejected), "futility" (a drop of theta is ruled out) or "end" (all
-    samples, or all information planned, were used). With `open` the beginning of a run was given, and more samples are
-    needed to decide. `estimate` is the difference as a median-unbiased estimate, points; None where the test has none,
-    as at a fixed n.
+    p-value, interval and threshold are valid for its stopping rule. The first `n` of `n_max` samples were used. `stop`
+    says why no more: "regression" (H0 rejected), "futility" (a drop of theta is ruled out) or "end" (all samples, or
+    all the planned information, were used). `open` says that only the beginning of a run was given, and more samples
+    are needed to decide. `estimate` is a median-unbiased estimate of the difference, points; None if the test has none.
     """
 
     n: int = 0
@@ -151,7 +150,7 @@ class SequentialResult(TestResult):
         return self.difference if self.n >= self.n_max or self.estimate is None else self.estimate
 
     def negate(self) -> SequentialResult:
-        """Return the same about reference - candidate, the estimate included."""
+        """Return the same result about reference - candidate, with its estimate."""
         estimate = None if self.estimate is None else 0.0 - self.estimate
         return replace(super().negate(), estimate=estimate)
 
@@ -160,8 +159,9 @@ class SequentialResult(TestResult):
 class Boundaries:
     """Where a run fails and where it passes.
 
-    Each place is the samples used and the sum of differences, in points. A run fails at a sum of at most the first, and
-    passes at one of at least the second. Both are those of the looks up to the unit at which the run stopped.
+    The looks are those up to the unit at which the run stopped. Each place is a number of samples and a sum of
+    differences, in points. A run fails if its sum is at most the one in `fails`, and passes if it is at least the one
+    in `passes`.
     """
 
     fails: tuple[tuple[float, float], ...]
@@ -173,8 +173,8 @@ class Near:
     """How near a run is to a decision.
 
     `allowed` is the type I error that may be spent by now, and `passes` the sum of differences (points, higher better)
-    at which it would pass, NaN where none does. `share` says how much of the evidence for a pass is there. The test
-    looks next after `next_n` samples, and passes after `soonest` if none of the next changes.
+    at which the run would pass, NaN if none does. `share` is the share of the evidence for a pass that the run has. The
+    test looks next after `next_n` samples, and passes after `soonest` samples if no further sample changes.
     """
 
     allowed: float
@@ -185,10 +185,9 @@ class Near:
 
 
 def failing(outcome: Outcome, events: Ints, last: int) -> Iterator[tuple[int, int, int]]:
-    """Find where a walk would fail.
+    """Yield the event, unit and least sum lost where a walk would fail.
 
-    Places are events, units and the least sums lost that do. `events` are the units of the events. At the end of the
-    run the unit is the `last`.
+    `events` are the units of the events. If the walk went to its end, its final place is at the unit `last`.
     """
     least, is_end = outcome.least, outcome.at_end and outcome.critical is not None
     if outcome.critical is not None:
@@ -198,13 +197,13 @@ def failing(outcome: Outcome, events: Ints, last: int) -> Iterator[tuple[int, in
 
 
 def boundaries_at(units: Units, outcome: Outcome, passes: tuple[Floats, Floats]) -> Boundaries:
-    """Return the boundaries of a walk of 0/100 scores.
+    """Return the boundaries of a walk of 0/100 scores that ended in `outcome`.
 
-    It ended in `outcome`. Of passing, the samples and sums are given.
+    `passes` are the samples and sums of the boundary of passing.
     """
-    n, at, (shown, limits) = units.samples, units.events, passes
-    fails = [(float(n[unit]), 100.0 * (event - 2 * lost)) for event, unit, lost in failing(outcome, at, len(n) - 1)]
-    return Boundaries(tuple(fails), tuple(zip(shown.tolist(), limits.tolist(), strict=True)))
+    n, places = units.samples, failing(outcome, units.events, len(units.sizes) - 1)
+    fails = tuple((float(n[unit]), 100.0 * (event - 2 * lost)) for event, unit, lost in places)
+    return Boundaries(fails, tuple(zip(*(values.tolist() for values in passes), strict=True)))
 
 
 def open_result(run: Sampled) -> SequentialResult:
@@ -213,10 +212,7 @@ def open_result(run: Sampled) -> SequentialResult:
 
 
 def stand_at(units: Units, unit: int, p_value: float, stop: Stop, *, is_open: bool) -> SequentialResult:
-    """Return the result of a run at this unit, without what only reports need.
-
-    The run stopped, or stands, after it.
-    """
+    """Return where a run stands after this unit, without figures for reports."""
     n, total = int(units.sizes[: unit + 1].sum()), float(units.totals[: unit + 1].sum())
     return SequentialResult(total / n, p_value, None, None, None, None, n=n, n_max=units.n_max, stop=stop, open=is_open)
 
@@ -226,9 +222,9 @@ def result_at(
 ) -> SequentialResult:
     """Return the result of a walk of 0/100 scores that stopped at this unit.
 
-    `ended` says that the run has no more to come. Of runs with a drop of theta, at most beta pass early. A run that
-    went to the end detects what a fixed-n test on 1 / `cost` of the samples detects. One that failed early says no
-    theta: what the whole run would have detected depends on samples that nobody evaluated.
+    `ended` says that no more samples will come. A run that passed early has the planned theta. One that went to the end
+    has the theta of a fixed-n test on 1 / `cost` of its samples. One that failed early has none: what the whole run
+    would have detected depends on samples that nobody evaluated.
     """
     n, differences = unit + 1, units.totals[: unit + 1]
     standing = stand_at(units, unit, outcome.p_value, outcome.stop, is_open=outcome.at_end and not ended)
@@ -253,7 +249,7 @@ def result_at(
 def visible_effect(units: Units, unit: int, *, alpha: float, beta: float, cost: float) -> float | None:
     """Return the drop (points) that a run up to this unit detects.
 
-    It does with probability 1 - beta, and is None where it detects none.
+    The run detects it with probability 1 - beta; None if there is no such drop.
     """
     n = int(units.samples[unit])
     squares = float(np.sum(units.totals[: unit + 1] ** 2))
@@ -269,7 +265,7 @@ def visible_effect(units: Units, unit: int, *, alpha: float, beta: float, cost: 
 def include(difference: float, interval: Interval) -> Interval:
     """Widen limits to include the observed difference.
 
-    Those of a run that stopped can leave it out.
+    An early stop can put the difference outside of them.
     """
     low, high = interval.two_sided
     high = max(high, difference)
@@ -277,19 +273,19 @@ def include(difference: float, interval: Interval) -> Interval:
 
 
 def median_difference(outcome: Outcome, n: int, *, tilt: float = 0.0) -> float:
-    """Find the difference (points) that makes the outcome its median.
+    """Find the difference (points) at which half of all walks end further.
 
-    An outcome further in the walk's order is then as likely as one less far. The masses are those of fair signs, or of
-    losses with odds exp(2 tilt).
+    The order is that of the walk's stages. The masses of the outcome are those of fair signs, or of losses with odds
+    exp(2 tilt).
     """
     least, most = (_excess_limit(outcome, 0.5, beyond=beyond, start=tilt) for beyond in (False, True))
     return 0.0 - 50.0 * outcome.event / n * (least + most)
 
 
 def interval_without_change(units: int, alpha: float, loss: float = 100.0) -> Interval:
-    """Return the limits that so many unchanged units leave.
+    """Return the limits of a difference after so many unchanged units.
 
-    They rule out whole losses, or gains, of `loss` points.
+    The difference is made of losses or gains of `loss` points.
     """
     unseen = drop_without_change(units, alpha, loss)
     return Interval(unseen, (-unseen, unseen))
@@ -298,7 +294,7 @@ def interval_without_change(units: int, alpha: float, loss: float = 100.0) -> In
 def _interval(outcome: Outcome, n: int, alpha: float) -> Interval:
     """Bound the difference by the signs of the changes.
 
-    What they allow is multiplied by the share of samples that changed.
+    The excess of losses is multiplied by the share of samples that changed.
     """
     if not outcome.event:
         return interval_without_change(n, alpha)
@@ -306,7 +302,7 @@ def _interval(outcome: Outcome, n: int, alpha: float) -> Interval:
 
     def limit(level: float, side: float) -> float:
         excess = _excess_limit(outcome, level)
-        worst = least if side * excess > 0.0 else most  # of a run that stops, both are taken at their worst
+        worst = least if side * excess > 0.0 else most  # a run may stop because unusually many samples changed
         return min(max(worst * excess, -100.0), 100.0)
 
     high, low = -limit(alpha, 1.0), -limit(1.0 - alpha, -1.0)
@@ -316,11 +312,12 @@ def _interval(outcome: Outcome, n: int, alpha: float) -> Interval:
 
 
 def _excess_limit(outcome: Outcome, level: float, *, beyond: bool | None = None, start: float = 0.0) -> float:
-    """Find the excess of losses at which so extreme an outcome has `level`.
+    """Find the excess of losses at which this outcome has probability `level`.
 
-    The excess is the share of what is lost less that of what is gained. `beyond` asks for outcomes more extreme, as
-    levels above 1/2 do. The signs are tilted: a change is a loss with odds exp(2 tilt), which is a walk of its own, so
-    that the probability rises with the tilt. `start` is that of the masses.
+    Outcomes that are at least as extreme count with it. The excess is the share of changes that are lost, less the
+    share that are gained. A change is a loss with odds exp(2 tilt), and the probability rises with the tilt; `start` is
+    the tilt of the masses in the outcome. With `beyond` only outcomes that are more extreme count; it defaults to True
+    for levels above 1/2.
     """
     beyond = level > 0.5 if beyond is None else beyond
     events, lost, mass = outcome.extremes(beyond)

@@ -1,6 +1,6 @@
-"""`scipy.special`, loaded by the first call.
+"""`scipy.special`, imported when one of its functions is first used.
 
-It takes longer to load than numpy, and many runs end without it.
+The import takes longer than numpy's, and many runs need none of it.
 """
 
 from typing import TYPE_CHECKING, Any

@@ -1,6 +1,6 @@
 """The paired test of a statistic that need not be a mean.
 
-Such are calibration error, area under a curve, parity, rates.
+Such statistics are calibration errors, or areas under a curve.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Ints = npt.NDArray[np.intp]
 Rows = npt.NDArray[Any]
 Method = Literal["influence", "bootstrap"]
 
-TURNS = 200  # draws of what chance makes of a statistic, whose mean is then known to a fourteenth of its spread
+TURNS = 200  # draws of a statistic under chance alone: their mean is known to a fourteenth of their spread
 ROUNDING = 64.0 * float(np.finfo(np.float64).eps)  # relative error of an aggregate: a few sums deep
 
 
@@ -32,8 +32,8 @@ ROUNDING = 64.0 * float(np.finfo(np.float64).eps)  # relative error of an aggreg
 class Unsigned:
     """A statistic of the sizes of errors, which chance alone raises.
 
-    A binned calibration error is one. `turn` gives the rows with the sign of every sample's error turned round. Where
-    errors are chance alone, that is as likely as the rows themselves.
+    A binned calibration error is one. `turn` returns the rows with the sign of every sample's error reversed; if errors
+    are by chance alone, those rows are as likely as the given ones.
     """
 
     function: Callable[[Rows], float]
@@ -45,7 +45,7 @@ class Unsigned:
 
 
 class StatisticUndefined(ValueError):
-    """A statistic without a value on the samples named in the message.
+    """A statistic without a value on the samples in the message.
 
     It raised, or was not finite.
     """
@@ -64,9 +64,9 @@ def statistic_test(
     resamples: int = 9999,
     seed: int = 0,
 ) -> TestResult:
-    """Test one-sided that the candidate's statistic is below the reference's.
+    """Test one-sided that the candidate's statistic is below the reference's on the same samples.
 
-    The samples are paired. The unit is the sample, or the cluster where there are clusters.
+    The unit is the sample, or the cluster if there are clusters.
 
     Parameters
     ----------
@@ -78,14 +78,14 @@ def statistic_test(
     alpha, beta : float
         Type I and type II error rates.
     clusters : array of shape (n,), optional
-        Label of each sample's cluster. The work is two evaluations a unit: past about 10,000 independent samples
-        `clusters=np.arange(n) % 1000` bounds it.
+        Label of each sample's cluster. Each unit costs two evaluations: beyond about 10,000 independent samples
+        `clusters=np.arange(n) % 1000` limits them.
     method : str
         `influence`: t test on the jackknife influence values of the difference. `bootstrap`: studentised paired
         bootstrap, for few or skewed samples.
     turn : callable, optional
-        That of an `Unsigned` statistic: what chance alone makes of it on either side is taken off where it
-        makes the candidate look worse, and added to theta.
+        That of an `Unsigned` statistic. What chance alone adds to it is measured on both sides. The difference is
+        subtracted if it makes the candidate look worse, and its size is added to theta.
     resamples, seed : int
         For the bootstrap, and for the swaps of a statistic without a standard error; the seed for turns too.
 
@@ -101,18 +101,18 @@ def statistic_test(
 
     Notes
     -----
-    For the mean this is `paired_t` on the differences. The bias of an absolute value, as a binned calibration error
-    has, cancels in the difference only where both sides spread alike over the bins. So with `turn` it is measured on
-    each side: the mean of the statistic with the sign of each unit's error drawn at random. Where a statistic has kinks
-    (a calibration error at perfectly calibrated bins, an absolute parity difference at 0) the jackknife overstates its
-    error: false alarms are rarer than alpha and theta is larger than need be. Statistics that hang on single samples
-    (maximum, median, worst group) have no sound jackknife.
+    For the mean this is `paired_t` on the differences. A statistic of absolute values, such as a binned calibration
+    error, is biased upwards, and the bias cancels in the difference only if both sides spread alike over the bins. So
+    with `turn` it is measured on each side: the mean of the statistic with the sign of each unit's error drawn at
+    random. If a statistic has kinks (a calibration error at perfectly calibrated bins, an absolute parity difference at
+    0), the jackknife overstates its error: false alarms are rarer than alpha, and theta is larger than necessary. The
+    jackknife fails for statistics that depend on single samples (maximum, median, worst group).
 
-    The bootstrap takes the influence values of the whole for those of each resample; a resample without a value
-    counts against rejection.
+    The bootstrap uses the influence values of the whole sample in each resample. A resample without a value counts
+    against rejection.
 
-    Where the standard error is 0 or does not exist (all right becomes all wrong; the only sample of a class),
-    whole rows are swapped between the sides at random, which is exact where both come from the same model.
+    If the standard error is 0 or does not exist (all right becomes all wrong; the only sample of a class), whole rows
+    are swapped between the sides at random, which is exact if both come from the same model.
 
     References
     ----------
@@ -133,47 +133,47 @@ def statistic_test(
     """
     if method not in get_args(Method):
         raise ValueError(f"method is {method!r}; give one of {', '.join(get_args(Method))}")
-    pair = _pair(np.asarray(reference), np.asarray(candidate), statistic)
-    codes = unit_codes(pair.n, clusters)
-    units = int(codes.max()) + 1
-    name = "sample" if clusters is None else "cluster"
+    before, after = np.asarray(reference), np.asarray(candidate)
+    values = value_of(statistic, before, "the reference"), value_of(statistic, after, "the candidate")
+    codes, noise = unit_codes(len(before), clusters), ROUNDING * max(*map(abs, values), 1.0)
+    pair = _Pair(before, after, statistic, values[1] - values[0], noise, codes, resamples, seed)
+    units, name = pair.units, "sample" if clusters is None else "cluster"
     if units < 2:
         return _without_error(pair, None, None, f"one {name} has no variance: no drop can be seen")
-    draws = _Draws(codes, resamples, seed)
     try:
         influence = influence_values(pair.difference, pair.n, clusters=clusters)
     except StatisticUndefined as fact:
         fall = (math.ceil(-math.log2(alpha)) - 1) * 100.0 / units  # as many have to change as a sign test needs
-        return _swap_test(pair, draws, None, fall, alpha, f"{fact}: it has no standard error")
+        return _swap_test(pair, None, fall, alpha, f"{fact}: it has no standard error")
     if np.ptp(influence) <= pair.noise * units:
         effect = _largest_effect(pair, clusters)
         theta = quantile_sum(alpha, beta) ** 2 * effect
         same = np.array_equal(pair.reference, pair.candidate)
         reason = "no sample changed" if same else f"no single {name} changes the difference"
-        return _swap_test(pair, draws, theta, _least_fall(units, alpha) * effect, alpha, reason)
+        return _swap_test(pair, theta, _least_fall(units, alpha) * effect, alpha, reason)
     error = float(np.std(influence, ddof=1)) / math.sqrt(units)
-    lean, spread = (0.0, 0.0) if turn is None else _lean(pair, turn, draws)
-    if spread > error:  # a maximum hangs on single samples, which the jackknife cannot see
+    lean, spread = (0.0, 0.0) if turn is None else _lean(pair, turn)
+    if spread > error:  # as for a maximum, which depends on single samples: the jackknife misses that
         influence, error = influence * (spread / error), spread
     fair = replace(pair, whole=pair.whole - min(lean, 0.0))
     if method == "influence":
         result = paired_t(fair.whole + influence - np.mean(influence), alpha=alpha, beta=beta)
     else:
-        result = _bootstrap_t(fair, draws, influence, alpha)
+        result = _bootstrap_t(fair, influence, alpha)
     theta = quantile_sum(alpha, beta) * error + abs(lean)
     result = replace(result, difference=pair.whole, theta=theta, sigma=error * math.sqrt(pair.n))
     return _with_lean(result, lean, error)
 
 
-def _lean(pair: _Pair, turn: Callable[[Rows], Rows], draws: _Draws) -> tuple[float, float]:
+def _lean(pair: _Pair, turn: Callable[[Rows], Rows]) -> tuple[float, float]:
     """Return the difference's mean and deviation under random signs.
 
-    Every unit's errors have a random sign on both sides.
+    Each unit's errors get a random sign, the same on both sides.
     """
-    rng, values = np.random.default_rng(draws.seed), []
+    rng, values = np.random.default_rng(pair.seed), []
     turned = replace(pair, reference=turn(pair.reference), candidate=turn(pair.candidate))
     for _ in range(TURNS):
-        which = (rng.random(len(draws.codes)) < 0.5)[draws.codes][:, None]
+        which = (rng.random(pair.n) < 0.5)[pair.codes][:, None]
         before = np.where(which, turned.reference, pair.reference)
         after = np.where(which, turned.candidate, pair.candidate)
         now, then = (value_of(pair.statistic, side, "turned errors") for side in (after, before))
@@ -182,9 +182,9 @@ def _lean(pair: _Pair, turn: Callable[[Rows], Rows], draws: _Draws) -> tuple[flo
 
 
 def _with_lean(result: TestResult, lean: float, error: float) -> TestResult:
-    """Put what chance makes of the difference back into a result.
+    """Add to a result what chance alone makes of the difference.
 
-    The result was tested without it.
+    The test left it out.
     """
     off, interval = min(lean, 0.0), result.interval
     if interval is not None:
@@ -205,9 +205,10 @@ def _with_lean(result: TestResult, lean: float, error: float) -> TestResult:
 
 @dataclass(frozen=True)
 class _Pair:
-    """Both sides, the difference of their statistics, and its rounding error.
+    """Both sides, and the difference of their statistics.
 
-    A negative difference is worse.
+    `whole` is the difference, worse below 0, and `noise` its rounding error. `codes` is the unit of each sample, and
+    `resamples` the number of random draws.
     """
 
     reference: Rows
@@ -215,10 +216,17 @@ class _Pair:
     statistic: Callable[[Rows], float]
     whole: float
     noise: float
+    codes: Ints
+    resamples: int
+    seed: int
 
     @property
     def n(self) -> int:
         return len(self.reference)
+
+    @property
+    def units(self) -> int:
+        return int(self.codes.max()) + 1
 
     def difference(self, index: Ints) -> float:
         return self.statistic(self.candidate[index]) - self.statistic(self.reference[index])
@@ -230,31 +238,14 @@ class _Pair:
         return self.statistic(after) - self.statistic(before)
 
 
-@dataclass(frozen=True)
-class _Draws:
-    """The unit of each sample, the number of random draws, and their seed."""
-
-    codes: Ints
-    resamples: int
-    seed: int
-
-
-def _pair(reference: Rows, candidate: Rows, statistic: Callable[[Rows], float]) -> _Pair:
-    if reference.shape != candidate.shape or reference.ndim not in (1, 2) or not len(reference):
-        raise ValueError(f"reference {reference.shape} and candidate {candidate.shape} must pair row by row")
-    before, after = value_of(statistic, reference, "the reference"), value_of(statistic, candidate, "the candidate")
-    noise = ROUNDING * max(abs(before), abs(after), 1.0)
-    return _Pair(reference, candidate, statistic, after - before, noise)
-
-
-def _bootstrap_t(pair: _Pair, draws: _Draws, influence: Floats, alpha: float) -> TestResult:
+def _bootstrap_t(pair: _Pair, influence: Floats, alpha: float) -> TestResult:
     """Test by a centred studentised bootstrap.
 
-    Its own estimate of a bias is wrong at kinks, and both sides share the bias.
+    It is centred because a bootstrap's estimate of bias is wrong at kinks, and the bias is common to both sides.
     """
-    values, errors = np.empty(draws.resamples), np.empty(draws.resamples)
+    values, errors = np.empty(pair.resamples), np.empty(pair.resamples)
     root = math.sqrt(len(influence))
-    for i, (rows, units) in enumerate(resamples_of(draws.codes, draws.resamples, draws.seed)):
+    for i, (rows, units) in enumerate(resamples_of(pair.codes, pair.resamples, pair.seed)):
         values[i] = value_or_nan(pair.difference, rows)
         errors[i] = np.std(influence[units], ddof=1) / root
     exists = np.isfinite(values)
@@ -263,26 +254,26 @@ def _bootstrap_t(pair: _Pair, draws: _Draws, influence: Floats, alpha: float) ->
         null = (values - centre) / errors
     error = float(np.std(influence, ddof=1)) / root
     p_value, low, high = tails(null, pair.whole / error, alpha)
-    missing = draws.resamples - int(exists.sum())
-    reason = f"{missing} of {draws.resamples} resamples have no value: they count against a regression"
+    missing = pair.resamples - int(exists.sum())
+    reason = f"{missing} of {pair.resamples} resamples have no value: they count against a regression"
     bounds = pair.whole - high * error, pair.whole - low * error
     interval = Interval(bounds[1], bounds) if all(map(math.isfinite, bounds)) else None
     threshold = low * error if math.isfinite(low) else None
     return TestResult(pair.whole, p_value, threshold, None, None, interval, (reason,) if missing else ())
 
 
-def _swap_test(pair: _Pair, draws: _Draws, theta: float | None, fall: float, alpha: float, reason: str) -> TestResult:
+def _swap_test(pair: _Pair, theta: float | None, fall: float, alpha: float, reason: str) -> TestResult:
     """Test by swapping each unit's rows between the sides at random.
 
-    Where nothing changed they belong to either side with equal chance. What did not get worse could have by the `fall`
-    (points), and not been a regression.
+    Without a change each row is as likely to be of either side. `fall` (points) says how much worse a statistic that
+    did not get worse could have been without being a regression: the threshold lies there.
     """
     if pair.whole >= -pair.noise:
-        can_reject = 0.5 ** (int(draws.codes.max()) + 1) <= alpha
+        can_reject = 0.5**pair.units <= alpha
         return _without_error(pair, theta, min(pair.whole, 0.0) - fall if can_reject else None, reason)
-    rng = np.random.default_rng(draws.seed)
-    swaps = (rng.random(len(draws.codes)) < 0.5 for _ in range(draws.resamples))  # the first of them are the units'
-    null = np.array([value_or_nan(pair.swap, which[draws.codes]) for which in swaps])
+    rng = np.random.default_rng(pair.seed)
+    swaps = (rng.random(pair.n) < 0.5 for _ in range(pair.resamples))  # the first of them are the units'
+    null = np.array([value_or_nan(pair.swap, which[pair.codes]) for which in swaps])
     p_value, low, _ = tails(null, pair.whole, alpha)
     threshold, sigma = low if math.isfinite(low) else None, None if theta is None else 0.0
     reasons = reason, "decided by swapping samples between the sides at random"
@@ -290,27 +281,28 @@ def _swap_test(pair: _Pair, draws: _Draws, theta: float | None, fall: float, alp
 
 
 def _without_error(pair: _Pair, theta: float | None, threshold: float | None, reason: str) -> TestResult:
-    """Return the result of a statistic that has no standard error.
+    """Return the result of a statistic without a standard error.
 
-    It did not get worse, or cannot.
+    The statistic did not get worse, or there is one unit only.
     """
     return TestResult(pair.whole, 1.0, threshold, theta, None if theta is None else 0.0, None, (reason,))
 
 
 def _largest_effect(pair: _Pair, clusters: npt.ArrayLike | None) -> float:
-    """Return the most by which one unit moves the statistic.
+    """Return the most by which one unit is taken to move the statistic.
 
-    It is its range over the reference's, and 100 points or more in all. Where nothing changed theta is what so many
-    units could hide; of 0/100 scores `paired_binary_effect` without a flip.
+    That is the range of the reference's influence values, at least 100 points, divided among the units. With it theta
+    of a run without changes is what that many units could hide; for 0/100 scores, `paired_binary_effect` without a
+    flip.
     """
     influence = influence_values(lambda i: pair.statistic(pair.reference[i]), pair.n, clusters=clusters)
     return max(float(np.ptp(influence)), 100.0) / len(influence)
 
 
 def _least_fall(units: int, alpha: float) -> int:
-    """Count the units that may fall alike without being a regression.
+    """Count the units that may fall alike without a rejection.
 
-    No other changed, and the test is the t test.
+    No other unit changes, and the test is the t test.
 
     >>> _least_fall(100, 0.05)
     2
@@ -323,8 +315,8 @@ def _least_fall(units: int, alpha: float) -> int:
 def resamples_of(codes: Ints, resamples: int, seed: int) -> Iterator[tuple[Ints, Ints]]:
     """Yield resamples of whole units.
 
-    Each is the indices of the samples drawn, and of their units. `codes` is each sample's unit, numbered from 0 as
-    `unit_codes` does.
+    Each is the indices of the samples drawn, and those of the units. `codes` is each sample's unit, as `unit_codes`
+    numbers it.
     """
     rng = np.random.default_rng(seed)
     sizes = np.bincount(codes)
@@ -335,11 +327,11 @@ def resamples_of(codes: Ints, resamples: int, seed: int) -> Iterator[tuple[Ints,
 
 
 def tails(null: Floats, observed: float, alpha: float) -> tuple[float, float, float]:
-    """Return the p-value of a low figure, and the limits of the draws.
+    """Return the p-value of a low figure, and limits of the draws.
 
-    Beyond them draws lie with probability alpha on each side. The figure is below the lower limit exactly where its
-    p-value is at most alpha. A draw without a value counts as lower than any. Where alpha is too small for the number
-    of draws the limits are infinite.
+    Draws lie beyond each limit with probability alpha. The figure is below the lower limit exactly if its p-value is at
+    most alpha. A draw without a value counts as lower than any figure. If alpha is too small for the number of draws,
+    the limits are infinite.
 
     >>> tails(np.arange(99.0), 3.5, 0.05)
     (0.05, 4.0, 94.0)
@@ -356,9 +348,9 @@ def tails(null: Floats, observed: float, alpha: float) -> tuple[float, float, fl
 def influence_values(statistic: Callable[[Ints], float], n: int, *, clusters: npt.ArrayLike | None = None) -> Floats:
     """Return the jackknife influence values of a statistic.
 
-    Each is (units - 1) * (whole - without the unit). Their standard deviation (ddof 1) over the square root of their
-    number is the jackknife standard error. For a mean of independent samples the value of sample i is exactly x_i -
-    mean(x).
+    The value of a unit is (units - 1) * (statistic of all - statistic without the unit). Their standard deviation (ddof
+    1) over the square root of their number is the jackknife standard error. For a mean of independent samples the value
+    of sample i is exactly x_i - mean(x).
 
     Parameters
     ----------
@@ -420,7 +412,7 @@ def value_of(statistic: Callable[[Rows], float], rows: Rows, where: str) -> floa
 def value_or_nan(statistic: Callable[[Rows], float], rows: Rows) -> float:
     """Evaluate the statistic as `value_of` does, with NaN for no value.
 
-    numpy's warnings about that are silenced.
+    numpy's warnings are silenced.
     """
     with np.errstate(all="ignore"), warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)
@@ -434,10 +426,8 @@ def value_or_nan(statistic: Callable[[Rows], float], rows: Rows) -> float:
 def unit_codes(n: int, clusters: npt.ArrayLike | None) -> Ints:
     """Number each sample's unit from 0.
 
-    It is the sample itself, or its cluster in the order of the sorted labels.
+    The unit is the sample itself, or its cluster in the order of the sorted labels.
     """
-    if n < 1:
-        raise ValueError("there are no samples")
     if clusters is None:
         return np.arange(n)
     labels = np.asarray(clusters)

@@ -1,4 +1,4 @@
-"""Totals of units that stay whole, their standard error and test result.
+"""Sums of differences by unit, with their standard error and test result.
 
 A unit is a sample, or a cluster of samples.
 """
@@ -20,7 +20,7 @@ CLOSE = 1e-9  # relative rounding error at which sums count as equal
 def as_units(totals: npt.ArrayLike, n: int, sizes: npt.ArrayLike | None) -> tuple[Floats, Floats]:
     """Return totals and sizes as floats.
 
-    A total that cancels but for rounding is 0, and units without sizes are equal.
+    A total as small as a rounding error becomes 0. Without `sizes` all units have the same size.
     """
     units = np.array(totals, dtype=np.float64)
     units[np.abs(units) <= CLOSE * np.abs(units).max(initial=0.0)] = 0.0
@@ -29,17 +29,14 @@ def as_units(totals: npt.ArrayLike, n: int, sizes: npt.ArrayLike | None) -> tupl
 
 
 def residuals(totals: Floats, sizes: Floats | Ints) -> Floats:
-    """Return each unit's total less its size times the mean per sample.
-
-    They sum to 0.
-    """
+    """Return each unit's total less its size times the mean per sample."""
     return np.asarray(totals - sizes * (totals.sum() / sizes.sum()))
 
 
 def robust_error(totals: Floats, sizes: Floats | Ints) -> float | None:
     """Return the cluster-robust standard error of the mean.
 
-    The mean is totals.sum() / sizes.sum(). It is None for fewer than two units.
+    The mean is totals.sum() / sizes.sum(). Fewer than two units have no standard error, so the result is None.
 
     >>> round(robust_error(np.array([-3.0, 0.0, 1.0]), np.array([2.0, 1.0, 1.0])), 4)
     0.7806
@@ -52,7 +49,7 @@ def robust_error(totals: Floats, sizes: Floats | Ints) -> float | None:
 
 
 def spread_of(totals: Floats, sizes: Floats | Ints) -> float | None:
-    """Return the standard deviation of one sample's difference, points.
+    """Return the standard deviation (points) of one sample's difference.
 
     It is None for fewer than two units.
     """
@@ -71,7 +68,7 @@ def unit_result(
 ) -> TestResult:
     """Build the result of a test of units.
 
-    Its upper limit is below 0 exactly where the difference is below the threshold.
+    The upper limit is moved to the side of 0 that agrees with the decision: below 0 exactly if the test rejects.
     """
     if limits is not None:
         low, high = limits.two_sided
@@ -82,9 +79,9 @@ def unit_result(
 
 
 def alike_result(totals: Floats, sizes: Floats, alpha: float, beta: float) -> TestResult:
-    """Return the result where every sample changed by the same.
+    """Return the result if every sample changed by the same amount.
 
-    So it is where there is only one unit. It is that of `paired_t` of the units.
+    A single unit has the same result. The p-value is that of `paired_t` with one difference per unit.
     """
     result = paired_t(np.full(len(totals), totals[0] / sizes[0]), alpha=alpha, beta=beta)
     if len(totals) < 2:

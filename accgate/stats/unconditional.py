@@ -1,6 +1,6 @@
 """The exact unconditional test of paired 0/100 scores.
 
-It takes the mid-p of McNemar's test, at a limit that keeps alpha.
+It rejects by the mid-p of McNemar's test, at a limit chosen so that the type I error is at most alpha.
 """
 
 import math
@@ -77,9 +77,9 @@ def unconditional_rejects(lost: int, gained: int, n: int, *, alpha: float) -> bo
 
 
 def _order(lost: int, discordant: int, n: int) -> float:
-    """Return the mid-p, or the p, by which an outcome stands in the order.
+    """Return the figure by which outcomes are ordered.
 
-    It has room for rounding.
+    It is a mid-p or p, raised a little to allow for rounding.
     """
     order = float(mid_p(lost, discordant)) if 2 * discordant <= n else mcnemar_p(lost, discordant)
     return order * (1.0 + CLOSE)
@@ -88,7 +88,7 @@ def _order(lost: int, discordant: int, n: int) -> float:
 def unconditional_theta(n: int, *, discordance: float, alpha: float, beta: float) -> float | None:
     """Find the smallest drop (points) that the test detects.
 
-    It does with probability 1 - beta. See `paired_theta`.
+    The test detects it with probability 1 - beta (see `paired_theta`).
 
     >>> round(unconditional_theta(1319, discordance=0.05, alpha=0.05, beta=0.2), 2)
     1.52
@@ -103,9 +103,9 @@ def _theta(n: int, discordance: float, limit: float, alpha: float, beta: float) 
 
 
 def unconditional_n(theta: float, *, discordance: float, alpha: float, beta: float) -> int:
-    """Find the pairs that the test needs to detect a drop of `theta` points.
+    """Find the pairs that the test needs to detect `theta` points.
 
-    Its power is then 1 - beta. Past `MOST_PAIRS` the answer is rough.
+    The test detects such a drop with probability 1 - beta. Beyond `MOST_PAIRS` pairs the answer is approximate.
 
     >>> unconditional_n(2.0, discordance=0.05, alpha=0.05, beta=0.2)
     745
@@ -116,14 +116,14 @@ def unconditional_n(theta: float, *, discordance: float, alpha: float, beta: flo
         before, n = n, paired_n(theta, discordance=discordance, alpha=alpha, beta=beta, least_losses=least)
         if n == before:
             break
-    return max(n, before)  # where the order of so many pairs and of those before differ, both come again
+    return max(n, before)  # the two may alternate for ever; the larger one is enough
 
 
 @lru_cache(maxsize=512)
 def order_limit(n: int, alpha: float) -> float:
     """Find the largest mid-p that may reject.
 
-    With it the test of `n` pairs keeps alpha, to a few parts in 100,000.
+    With this limit the type I error of a test of `n` pairs is at most alpha, and short of it by a few parts in 100,000.
 
     >>> 0.0499 < order_limit(745, 0.05) <= 0.0501
     True
@@ -136,9 +136,9 @@ def order_limit(n: int, alpha: float) -> float:
 
 @lru_cache(maxsize=4096)
 def _worst_size(limit: float, n: int) -> float:
-    """Find the largest probability under H0 of an outcome within the limit.
+    """Find the largest probability under H0 of a mid-p within the limit.
 
-    It is the largest over the discordance.
+    The search is over all discordances.
     """
     if limit >= 0.5:
         return 1.0
@@ -160,7 +160,7 @@ def _worst_size(limit: float, n: int) -> float:
 def _size(q: float, n: int, rejects: Floats, log_choose: Floats) -> float:
     """Return the probability of a rejection under H0.
 
-    Each pair changes with probability q, as likely lost as gained.
+    Each pair changes with probability q, and is lost as often as gained.
     """
     spread = REACH * (math.sqrt(n * q * (1.0 - q)) + 2.0)
     first, last = max(0, math.floor(n * q - spread)), min(n, math.ceil(n * q + spread)) + 1

@@ -1,7 +1,7 @@
 """Tests that need no more of the reference than its mean.
 
-They are z with a declared standard deviation, and t with estimated ones. Source of the z tests: the accuracy suite's
-README of TensorRT-LLM (two samples of equal size).
+The z tests take a declared standard deviation, the t tests estimate it. The z test of two samples of equal size is that
+of TensorRT-LLM's accuracy suite (its README).
 """
 
 import math
@@ -70,8 +70,6 @@ def _z_test(difference: float, inverse_n: float, sigma: float, alpha: float, bet
 def student_t(now: Moments, target: float, *, alpha: float, beta: float) -> TestResult:
     """Test one-sided by one-sample t that the mean is below a target (points).
 
-    The target is absolute.
-
     Parameters
     ----------
     now : Moments
@@ -106,7 +104,7 @@ def student_t(now: Moments, target: float, *, alpha: float, beta: float) -> Test
 def welch_t(now: Moments, before: Moments, *, alpha: float, beta: float) -> TestResult:
     """Test one-sided by Welch's t that the candidate's mean is lower.
 
-    Each side has a variance of its own.
+    Each side has its own variance.
 
     Parameters
     ----------
@@ -145,11 +143,10 @@ def welch_t(now: Moments, before: Moments, *, alpha: float, beta: float) -> Test
 def least_sd(value: float, n: int, *, alpha: float) -> float:
     """Return the standard deviation (points) of n scores of the same `value`.
 
-    It is what the tests work with then. The one at which the t limit of the mean at alpha is the exact limit for scores
-    between 0 and 100: had the mean been further than (1 - alpha ** (1 / n)) of the way to the end of the scale, n
-    scores at `value` or beyond would have a probability under alpha. It is Clopper and Pearson's limit where all are
-    wrong or all right, about 300 / n points at alpha 0.05, and more than pseudo-observations would give. The further
-    end counts.
+    The tests assume it, since none can be estimated. It makes the t limit of the mean at alpha the exact limit for
+    scores between 0 and 100: if the true mean were more than 1 - alpha ** (1 / n) of the way to the further end of the
+    scale, n scores at `value` or beyond would have a probability under alpha. If all answers are wrong, or all right,
+    this is Clopper and Pearson's limit, about 300 / n points at alpha 0.05. Adding pseudo-observations would give less.
 
     References
     ----------
@@ -181,10 +178,7 @@ def no_variance(difference: float) -> TestResult:
 def t_result(
     difference: float, error: float, df: float, sigma: float, alpha: float, beta: float, reasons: tuple[str, ...] = ()
 ) -> TestResult:
-    """Build the result of a one-sided t test.
-
-    It follows from a standard error and its degrees of freedom.
-    """
+    """Build the result of a one-sided t test from a standard error."""
     margin = float(special.stdtrit(df, 1.0 - alpha)) * error
     p_value = float(special.stdtr(df, difference / error))
     theta = detectable_effect(error, 1, alpha=alpha, beta=beta)

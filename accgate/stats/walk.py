@@ -1,10 +1,9 @@
 """The exact null distribution of a sequential paired test.
 
-It is a walk of signs along the sizes that were observed. Where reference and candidate are exchangeable, each unit that
-changed its score is as likely lost as gained, whatever its size and whatever came before. Given when units changed and
-by how much, the sum of what was lost is then a walk with fair signs: its chance to cross any boundary is computed by
-convolution, with no nuisance parameter left. Steps of another distribution than fair signs (`repeats`) walk in the same
-way.
+If reference and candidate are exchangeable, each unit that changed its score is as likely lost as gained, whatever its
+size and whatever came before. Given when units changed and by how much, the sum of what was lost is a walk with fair
+signs. Its probability to cross any boundary is computed by convolution, and depends on no unknown parameter. Steps with
+another distribution than fair signs (`repeats`) are handled in the same way.
 """
 
 from collections.abc import Sequence
@@ -19,18 +18,18 @@ Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 Stop = Literal["regression", "futility", "end"]
 NONE = -1  # no cut: no sum stops for futility
-NEGLIGIBLE = 1e-280  # so little that limits far out still see the ends
+NEGLIGIBLE = 1e-280  # mass that is dropped; far confidence limits rest on masses nearly as small
 
 
 @dataclass(frozen=True)
 class Outcome:
     """Where a walk stopped, and what its null distribution says there.
 
-    `event` counts the changed units passed, `position` is the sum lost, `stop` says why it ended,
-    `at_end` that all events had passed. `critical` is the least sum lost that would have
-    rejected there (None where none could). `p_value` is by stagewise order: earlier rejections are more extreme, then
-    larger sums at the same event. `exits` and `alive` hold the null masses for intervals: (events, sums, masses) of
-    all earlier rejections, and (sums, masses) of the walks that got as far as this one.
+    `event` counts the changed units up to the stop, and `position` is the sum lost. `stop` says why the walk ended, and
+    `at_end` that all events had passed. `critical` is the least sum lost that would have rejected there, None if none
+    could. `p_value` orders outcomes by stage: earlier rejections are more extreme, then larger sums at the same event.
+    `exits` and `alive` hold the null masses for intervals: (events, sums, masses) of all earlier rejections, and (sums,
+    masses) of the walks that got as far as this one.
     """
 
     event: int
@@ -39,7 +38,6 @@ class Outcome:
     position: int
     critical: int | None
     p_value: float
-    spent: float
     exits: tuple[Ints, Ints, Floats]
     alive: tuple[Ints, Floats]
 
@@ -50,9 +48,9 @@ class Outcome:
         return {int(event): int(sums[events == event].min()) for event in np.unique(events)}
 
     def extremes(self, beyond: bool) -> tuple[Ints, Ints, Floats]:
-        """Return events, sums and null masses of all outcomes at least as extreme.
+        """Return events, sums and null masses of outcomes at least as extreme.
 
-        With `beyond` they are those of outcomes that are more so.
+        With `beyond` only those that are more extreme are returned.
         """
         alive, mass = self.alive
         ahead = alive > self.position if beyond else alive >= self.position
@@ -104,7 +102,7 @@ def fair_walk(
         """Return the outcome of a walk that stops as it stands."""
         p_value = min(spent + float(mass[max(position - base, 0) :].sum()), 1.0)
         sums = np.arange(base, base + len(mass))
-        return Outcome(event, stop, at_end, position, critical, p_value, spent, _exits(exits), (sums, mass))
+        return Outcome(event, stop, at_end, position, critical, p_value, _exits(exits), (sums, mass))
 
     for event, step in enumerate(steps):
         cut = _effective_cut(int(cuts[event]), base, mass, alpha - spent)
@@ -137,10 +135,10 @@ def fair_walk(
 
 
 def without_passes(outcome: Outcome, steps: Ints | Sequence[Floats], lost: Ints, cuts: Ints) -> Outcome:
-    """Return a walk's outcome with the masses that no cut stopped.
+    """Return an outcome with the masses of walks that no cut stopped.
 
-    The walk was not `binding`. Its p-value stays. An estimate by stages rests on where runs do stop; parameters as for
-    `fair_walk`.
+    The walk was not `binding`. The p-value stays. Estimates and limits need these masses, because they rest on where
+    runs do stop. Parameters are those of `fair_walk`.
     """
     least = outcome.least
     base, mass, exits = 0, np.ones(1), list[tuple[int, int, Floats]]()
@@ -157,19 +155,19 @@ def without_passes(outcome: Outcome, steps: Ints | Sequence[Floats], lost: Ints,
 
 
 def walk_at(event: int, position: int, exits: list[tuple[int, int, Floats]], alive: Floats, base: int = 0) -> Outcome:
-    """Build a walk's standing after so many changes.
+    """Build an outcome after `event` changes that has only what estimates and limits need.
 
-    It serves estimates and limits alone. `exits` are earlier rejections: the change, the least sum lost and the masses
-    from it on; `alive[i]` is the mass of the walks that got as far with the sum base + i.
+    `exits` are earlier rejections, each with its change, the least sum lost, and the masses from that sum on.
+    `alive[i]` is the mass of the walks that got as far with the sum base + i.
     """
     sums = np.arange(base, base + len(alive))
-    return Outcome(event, "end", True, position, None, 1.0, 0.0, _exits(exits), (sums, alive))
+    return Outcome(event, "end", True, position, None, 1.0, _exits(exits), (sums, alive))
 
 
 def _take_step(mass: Floats, step: int) -> Floats:
     """Return the masses after a change of this size.
 
-    It is lost or gained with equal chance.
+    The change is a loss or a gain with equal probability.
     """
     new = np.zeros(len(mass) + step)
     new[: len(mass)] = mass
@@ -179,9 +177,9 @@ def _take_step(mass: Floats, step: int) -> Floats:
 
 
 def _effective_cut(cut: int, base: int, mass: Floats, room: float) -> int:
-    """Limit the cut to sums that the error left would not reject.
+    """Lower the cut to sums that the error left would not reject.
 
-    A run that passes has p above alpha.
+    So a run that passes has p above alpha.
     """
     if cut < base:
         return cut
@@ -199,15 +197,15 @@ def rejection_count(mass: Floats, room: float) -> int:
 def _least(base: int, mass: Floats, count: int, position: int) -> int:
     """Find the least sum that rejects.
 
-    Where all do, so does one whose mass was trimmed.
+    If all sums reject, so does a `position` whose mass was trimmed.
     """
     return base + len(mass) - count if count < len(mass) else min(base, position)
 
 
 def trim(base: int, mass: Floats, negligible: float = NEGLIGIBLE) -> tuple[int, Floats, float]:
-    """Cut the ends whose mass does not matter.
+    """Cut the ends whose mass is negligible.
 
-    Returned are where the rest begins, the rest, and the mass cut above, which it is safe to count as spent.
+    Return where the rest begins, the rest, and the mass that was cut above it. Counting that mass as spent is safe.
     """
     if mass[0] > negligible and mass[-1] > negligible:
         return base, mass, 0.0
@@ -219,9 +217,9 @@ def trim(base: int, mass: Floats, negligible: float = NEGLIGIBLE) -> tuple[int, 
 
 
 def _exits(exits: list[tuple[int, int, Floats]]) -> tuple[Ints, Ints, Floats]:
-    """Collect the events, sums and masses of rejections.
+    """Flatten rejections into arrays of events, sums and masses.
 
-    Each comes as its event, its least sum and its masses.
+    Each rejection is an event, a least sum and masses.
     """
     events = np.concatenate([np.full(len(m), e) for e, _, m in exits]) if exits else np.zeros(0, np.int64)
     lost = np.concatenate([np.arange(s, s + len(m)) for _, s, m in exits]) if exits else np.zeros(0, np.int64)

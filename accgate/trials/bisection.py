@@ -26,7 +26,8 @@ from accgate.records.replacement import write_atomically
 from accgate.records.scores import Scores
 from accgate.report.result_file import read_result
 from accgate.result import NAME
-from accgate.stats import Floats, coin_evidence
+from accgate.stats.betting import coin_evidence
+from accgate.stats.walk import Floats
 from accgate.text import nearest
 from accgate.trials.arm import Scored, TrialFolder, ask
 from accgate.trials.commits import History

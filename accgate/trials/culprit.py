@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from accgate.decision.cause import HALF
-from accgate.stats import coin_evidence
+from accgate.stats.betting import coin_evidence
 
 ALPHA = 0.05  # the chance that any commit is named that loses nothing, also after a false alarm
 SURE = 1.0 / ALPHA  # evidence of a commit's net loss, for each place where samples changed

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal
 
 from accgate.errors import LIMITS, CostName, Tier, VerdictName
-from accgate.stats import error_of_mean, quantile, quantile_sum
+from accgate.stats.power import error_of_mean, quantile, quantile_sum
 from accgate.stats.result import Interval
 from accgate.text import figure
 from accgate.verdict.reasons import OBSTACLES, Reason, texts_of, words_of

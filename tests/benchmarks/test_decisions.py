@@ -69,16 +69,6 @@ def test_exact_rejection_rates_are_those_of_drawn_pairs(drop: float) -> None:
     assert abs(decisions.rejection(n, q, drop, decisions.z_losses) - z.mean()) < error
 
 
-def test_means_lie_under_the_maximum_and_sequential_designs_share_their_runs(
-    tiny: dict[decisions.Cell, dict[str, decisions.Figures]],
-) -> None:
-    (designs,) = tiny.values()
-    for name, figures in designs.items():
-        assert 0 < figures.healthy <= figures.n, name
-        assert 0 < figures.dropped <= figures.n, name
-        assert figures.runs == (3 if name in decisions.SEQUENTIAL else 0)
-
-
 def test_writing_replaces_what_is_between_the_markers_and_nothing_else() -> None:
     page = f"before\n{decisions.BEGIN}\nold\n{decisions.END}\nafter\n"
     assert decisions.rewritten(page, "new") == page.replace("old", "new")

@@ -13,7 +13,8 @@ from accgate.decision.groups import MOST_GROUPS, UNBOUNDED, UNBOUNDED_STOP, add_
 from accgate.design import Design, Mean
 from accgate.errors import BadInput
 from accgate.records.scores import Scores
-from accgate.stats import bootstrap, units_of
+from accgate.stats import bootstrap
+from accgate.stats.sequential import units_of
 from accgate.verdict import CandidateSummary, GroupFigures, ReferenceSummary, Verdict
 from accgate.verdict.figures import NO_GROUP, Groups
 from tests.support.cases import each

@@ -99,13 +99,11 @@ def test_looks_that_are_remembered_say_what_they_said_and_what_changed_is_seen(m
     runs = [(x, n_max, count) for x in (healthy, changed, worse) for n_max in (700, 900) for count in (40, 200, 700)]
     fresh = []
     for x, n_max, count in runs:
-        monkeypatch.setattr(graded, "_REMEMBERED", graded._Remembered())
+        graded._evidence.clear()
         fresh.append(graded.graded_test(units_of(x, n_max=n_max).first(count), **rates))
-    remembered = graded._Remembered()
-    monkeypatch.setattr(graded, "_REMEMBERED", remembered)
     monkeypatch.setattr(graded, "REMEMBERED", 60)  # so few that some are forgotten between
     for i in rng.permutation(np.tile(np.arange(len(runs)), 3)):
         x, n_max, count = runs[i]
         assert graded.graded_test(units_of(x, n_max=n_max).first(count), **rates) == fresh[i]
-        assert len(remembered._by_key) <= 60
+        assert len(graded._evidence) <= 60
     assert len(set(map(repr, fresh))) >= 12

@@ -10,7 +10,7 @@ from accgate.config.config import config_schema
 from accgate.planning.checks import plan_checks
 from accgate.report.plans import plan_sentence, print_plan
 from accgate.report.terminal import print_table
-from accgate.stats import one_sample_n
+from accgate.stats.power import one_sample_n
 from tests.report.runs import printed
 from tests.support.cases import each
 from tests.support.gates import Project

@@ -1,28 +1,16 @@
-"""The concentration bounds: published figures, the formulas by hand, and exact tail probabilities."""
+"""The concentration bounds, against the formulas by hand."""
 
-import itertools
 import math
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.stats import binom, hypergeom
 
 from accgate.stats.power import hoeffding_margin, hoeffding_n, hoeffding_probability
 from tests.support.cases import each
 
 confidences = st.floats(0.5, 0.9999)
-margins = st.floats(0.005, 0.5)
 sizes = st.integers(1, 10**5)
-
-
-@given(margin=margins, confidence=confidences)
-def test_n_is_the_least_whose_bound_reaches_the_confidence(margin: float, confidence: float) -> None:
-    n = hoeffding_n(margin, confidence=confidence)
-    missed = 1.0 - confidence
-    assert hoeffding_probability(n, margin) <= missed * (1 + 1e-9)
-    assert n == 1 or hoeffding_probability(n - 1, margin) > missed * (1 - 1e-9)
 
 
 @given(n=sizes, confidence=confidences, low=st.floats(-5, 5), width=st.floats(0.1, 100))
@@ -33,15 +21,6 @@ def test_the_bound_at_the_margin_is_the_error_left(n, confidence, low, width) ->
         assert hoeffding_probability(n, margin, low, high) == pytest.approx(1.0 - confidence, rel=1e-6)
 
 
-@each("n", [1, 7, 40])
-@each("p", [0.03, 0.5, 0.8])
-def test_right_or_wrong_scores_are_never_off_more_often_than_the_bound(n: int, p: float) -> None:
-    counts = np.arange(n + 1)
-    for margin in (0.05, 0.1, 0.2, 0.4):
-        off = binom.pmf(counts, n, p)[np.abs(counts / n - p) >= margin - 1e-12].sum()
-        assert off <= hoeffding_probability(n, margin)
-
-
 def test_no_margin_is_wider_than_the_range_and_no_bound_above_one() -> None:
     assert hoeffding_margin(1, confidence=0.95, low=20.0, high=50.0) == 30.0
     assert hoeffding_margin(1, population=10, confidence=0.95, high=3.0) == 3.0
@@ -49,40 +28,27 @@ def test_no_margin_is_wider_than_the_range_and_no_bound_above_one() -> None:
     assert hoeffding_probability(1, 0.01, population=10) == 1.0
 
 
-def left_by_hand(n: int, population: int) -> float:
+def left_by_hand(n: int, population: int | None) -> float:
     """The factor of Serfling up to half the population, that of Bardenet and Maillard above."""
+    if population is None:
+        return 1.0
     if n <= population / 2:
         return 1 - (n - 1) / population
     return (1 - n / population) * (1 + 1 / n)
 
 
-@each(("n", "population"), [(1, 2), (50, 1319), (659, 1319), (660, 1319), (1318, 1319)])
-def test_the_finite_population_bound_is_the_published_formula(n: int, population: int) -> None:
+@each(("n", "population"), [(50, None), (1, 2), (50, 1319), (659, 1319), (660, 1319), (1318, 1319)])
+def test_the_bound_is_the_published_formula(n: int, population: int) -> None:
     by_hand = 2 * math.exp(-2 * n * 0.1**2 / left_by_hand(n, population))
     assert hoeffding_probability(n, 0.1, population=population) == pytest.approx(min(1, by_hand), rel=1e-9)
     margin = math.sqrt(left_by_hand(n, population) * math.log(2 / 0.05) / (2 * n))
     assert hoeffding_margin(n, population=population, confidence=0.95) == pytest.approx(min(1, margin), rel=1e-9)
 
 
-@each("population", [5, 24, 61])
-def test_a_subset_of_a_population_is_never_off_more_often_than_the_bound(population: int) -> None:
-    for right, n in itertools.product(range(0, population + 1, 3), range(1, population + 1, 2)):
-        counts = np.arange(n + 1)
-        masses, off = hypergeom.pmf(counts, population, right, n), np.abs(counts / n - right / population)
-        for margin in (0.05, 0.1, 0.25):
-            missed = masses[off >= margin - 1e-12].sum()
-            assert missed <= hoeffding_probability(n, margin, population=population) + 1e-12
-
-
-@given(margin=st.floats(0.01, 0.5), population=st.integers(1, 3000), confidence=confidences)
-def test_the_population_s_n_is_the_least_and_at_most_hoeffding_s(margin, population, confidence) -> None:
+@given(margin=st.floats(0.01, 0.5), population=st.none() | st.integers(1, 3000), confidence=confidences)
+def test_n_is_the_least_whose_bound_reaches_the_confidence(margin, population, confidence) -> None:
     n = hoeffding_n(margin, population=population, confidence=confidence)
     exponent = math.log(2 / (1 - confidence)) / (2 * margin**2)
-    least = next(k for k in range(1, population + 1) if left_by_hand(k, population) <= k / exponent * (1 + 1e-9))
-    assert n == least
+    counts = range(1, (population or 10**6) + 1)
+    assert n == next(k for k in counts if left_by_hand(k, population) <= k / exponent * (1 + 1e-9))
     assert n <= hoeffding_n(margin, confidence=confidence)
-
-
-def test_an_endless_population_gives_hoeffding_s_bound() -> None:
-    margin = hoeffding_margin(500, confidence=0.9)
-    assert hoeffding_margin(500, population=10**15, confidence=0.9) == pytest.approx(margin, rel=1e-9)

@@ -1,4 +1,4 @@
-"""Clustered tests, against statsmodels' cluster-robust errors, scipy's permutation test and plain loops."""
+"""Clustered tests, against statsmodels' cluster-robust errors, a bias-reduced regression, and scipy's permutations."""
 
 import math
 
@@ -7,18 +7,17 @@ import pytest
 import statsmodels.api as sm
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.stats import binom, norm, permutation_test
+from scipy.stats import norm, permutation_test
 from scipy.stats import t as student
 
 from accgate.stats.clusters import cluster_robust_error, cluster_totals, clustered_exact, clustered_t, design_effect
 from accgate.stats.mcnemar import mcnemar_power
-from accgate.stats.paired import mcnemar_exact, paired_t
+from accgate.stats.paired import mcnemar_exact
 from accgate.stats.resampling import sign_flip
 from tests.stats.sequences import RATES, assert_says_one_thing, drop_of_losses, rejects, slack
 from tests.support.cases import each
 
 alphas = st.sampled_from([0.01, 0.05, 0.2, 0.4])
-codes_lists = st.lists(st.integers(0, 12), min_size=2, max_size=60)
 
 
 def binary(random: np.random.Generator, clusters: int, drop: float = 0.0) -> tuple[np.ndarray, np.ndarray]:
@@ -27,15 +26,6 @@ def binary(random: np.random.Generator, clusters: int, drop: float = 0.0) -> tup
     hit = random.random(clusters) < 0.1
     direction = np.where(random.random(clusters) < 0.5 + drop, -100.0, 100.0)
     return (hit * direction)[codes] * (random.random(len(codes)) < 0.6), codes
-
-
-@given(codes=codes_lists)
-def test_totals_and_sizes_are_those_of_a_plain_loop(codes: list[int]) -> None:
-    values = np.random.default_rng(len(codes)).normal(size=len(codes))
-    expected = [[v for v, c in zip(values, codes, strict=True) if c == code] for code in sorted(set(codes))]
-    totals, sizes = cluster_totals(values, codes)
-    assert totals == pytest.approx([sum(group) for group in expected])
-    assert sizes.tolist() == [len(group) for group in expected]
 
 
 @each("seed", range(2))
@@ -91,28 +81,6 @@ def test_of_unequal_clusters_error_and_degrees_are_those_of_the_bias_reduced_reg
     assert result.theta == pytest.approx((norm.isf(0.05) + norm.isf(0.2) + lost) * error)
 
 
-@each(
-    ("sizes", "spread"),
-    [([400] + [1] * 20, 0.0), ([100] * 5 + [1] * 20, 5.0), ([60, 40, 20, 10, 5, 5, 2, 2, 1, 1], 5.0)],
-)
-def test_of_clusters_of_very_unequal_sizes_healthy_runs_fail_at_most_at_rate_alpha(sizes, spread) -> None:
-    """Of one that has nearly all samples, and a difference of its own, no test is right."""
-    random, codes = np.random.default_rng(11), np.repeat(np.arange(len(sizes)), sizes)
-    failed, runs = 0, 500
-    for _ in range(runs):
-        d = random.normal(0.0, 10.0, len(codes)) + random.normal(0.0, spread, len(sizes))[codes]
-        failed += rejects(clustered_t(d, codes, **RATES))
-    assert failed <= runs * (0.05 + slack(0.05, runs))
-
-
-@given(d=st.lists(st.integers(-50, 50).map(float), min_size=2, max_size=40).filter(lambda d: len(set(d)) > 1))
-def test_clusters_of_one_sample_are_the_paired_t_test(d: list[float]) -> None:
-    ours, plain = clustered_t(d, range(len(d)), **RATES), paired_t(np.array(d), **RATES)
-    assert (ours.p_value, ours.threshold) == (pytest.approx(plain.p_value), pytest.approx(plain.threshold))
-    assert (ours.theta, ours.sigma) == (pytest.approx(plain.theta), pytest.approx(plain.sigma))
-    assert ours.interval.two_sided == pytest.approx(plain.interval.two_sided, abs=1e-9)
-
-
 @given(lost=st.integers(0, 30), gained=st.integers(0, 30), same=st.integers(1, 30))
 def test_0_100_clusters_of_one_sample_are_mcnemars_exact_test(lost: int, gained: int, same: int) -> None:
     d = np.repeat([-100.0, 100.0, 0.0], [lost, gained, same + 1])
@@ -138,28 +106,6 @@ def test_decision_p_and_interval_agree(seed: int, clusters: int, drop: float, al
     d, codes = binary(np.random.default_rng(seed), clusters, drop)
     for test in (clustered_t, clustered_exact):
         assert_says_one_thing(test(d, codes, alpha=alpha, beta=0.2), alpha)
-
-
-@pytest.mark.parametrize("test", [clustered_t, clustered_exact])
-def test_healthy_bursts_of_changes_fail_at_rate_alpha_where_mcnemar_fails_far_more(test) -> None:
-    random = np.random.default_rng(5)
-    runs, failed, independent = 300, 0, 0
-    for _ in range(runs):
-        d, codes = binary(random, 80)
-        failed += rejects(test(d, codes, **RATES))
-        independent += binom.sf((d < 0).sum() - 1, np.count_nonzero(d), 0.5) <= 0.05
-    assert failed <= runs * (0.05 + 2.0 / 3.0 * slack(0.05, runs))
-    assert independent > 0.12 * runs
-
-
-@pytest.mark.parametrize("test", [clustered_t, clustered_exact])
-def test_the_names_and_the_order_of_the_clusters_change_nothing(test) -> None:
-    random = np.random.default_rng(6)
-    d, codes = binary(random, 40, drop=0.3)
-    order = random.permutation(len(d))
-    first, second = test(d, codes, **RATES), test(d[order], 7 + 3 * codes.max() - 3 * codes[order], **RATES)
-    assert second.p_value == pytest.approx(first.p_value)
-    assert second.threshold == pytest.approx(first.threshold)
 
 
 def test_samples_that_repeat_each_other_count_about_once_and_independent_ones_each() -> None:
@@ -217,18 +163,12 @@ def test_the_same_drop_of_every_sample_is_judged_by_the_signs_of_the_clusters(te
 
 
 @each("test", [clustered_t, clustered_exact])
-@each(("clusters", "rough"), [(29, True), (30, False), (1200, False)])
+@each(("clusters", "rough"), [(2, True), (29, True), (30, False), (1200, False)])
 def test_the_reasons_say_how_many_clusters_there_are_and_whether_they_are_few(test, clusters, rough) -> None:
     d, codes = binary(np.random.default_rng(3), clusters)
     (reason, *_) = test(d, codes, **RATES).reasons
     assert reason.startswith(f"{clusters:,} clusters are the units")
     assert ("under 30" in reason) == rough
-
-
-def test_clusters_in_which_losses_and_gains_cancel_have_not_changed() -> None:
-    d, codes = [-100.0, 100.0, -100.0, 100.0, 0.0, 0.0], [0, 0, 1, 1, 2, 2]
-    for test in (clustered_t, clustered_exact):
-        assert test(d, codes, **RATES).p_value == 1.0
 
 
 @pytest.mark.slow

@@ -1,4 +1,4 @@
-"""Drift: spent alpha, false alarms under every dependence of the runs, slow declines seen, and chances under H0."""
+"""Drift: how alpha is spent over the runs, and the tests of a run against the anchor."""
 
 import math
 from fractions import Fraction
@@ -14,8 +14,6 @@ from accgate.stats.paired import mcnemar_exact
 from tests.stats.test_repeats import draws_as_low, signs_as_low
 from tests.support.cases import each
 
-RUNS = 20
-THETA = norm.isf(0.05) + norm.isf(0.2)  # of one gate, in standard errors
 points = st.floats(-20.0, 20.0)
 chances = st.floats(0.0, 1.0)
 histories = st.lists(st.tuples(points, chances), min_size=1, max_size=12)
@@ -52,44 +50,10 @@ def test_a_run_is_judged_the_same_whatever_follows_and_the_first_decline_is_name
     assert prefixes[-1].run == (found[0] if found else None)
 
 
-def test_a_decline_that_is_gone_is_told_and_no_longer_detected() -> None:
+def test_a_decline_that_is_gone_is_reported_and_no_longer_detected() -> None:
     result = drift_test([-0.1, -3.0, 0.2], [0.4, 1e-9, 0.7], alpha=0.05)
     assert (result.detected, result.run, result.p_value) == (False, 2, 1.0)
     assert "run 2 of 3 showed a decline" in result.reasons[0]
-
-
-def noises(histories: int) -> dict[str, np.ndarray]:
-    """Differences of healthy runs to the anchor, shape (histories, runs), each of standard error 1."""
-    rng = np.random.default_rng(7)
-    own, anchor = rng.normal(size=(histories, RUNS)), rng.normal(size=(histories, 1))
-    since = np.maximum.accumulate(np.where(rng.random((histories, RUNS)) < 0.3, np.arange(RUNS), 0), axis=1)
-    return {
-        "independent": own,
-        "the anchor's noise shared": (own - anchor) / math.sqrt(2),
-        "one deterministic run": np.repeat(own[:, :1], RUNS, axis=1),
-        "a change now and then": np.take_along_axis(own, since, axis=1),
-        "a random walk": np.cumsum(own, axis=1) / np.sqrt(np.arange(1, RUNS + 1)),
-    }
-
-
-@pytest.mark.slow
-@each("draws", noises(2000).values())
-def test_a_healthy_history_rarely_has_any_false_alarm(draws: np.ndarray) -> None:
-    alarms = sum(drift_test(row, norm.cdf(row), alpha=0.1).run is not None for row in draws)
-    assert 0.01 * len(draws) < alarms <= binom.ppf(0.9999, len(draws), 0.1)
-
-
-def test_runs_better_than_the_anchor_are_no_drift() -> None:
-    draws = noises(1000)["the anchor's noise shared"] + 1.0
-    assert sum(drift_test(row, norm.cdf(row), alpha=0.05).run is not None for row in draws) <= 5
-
-
-def test_a_decline_of_a_fifth_of_theta_a_run_is_seen_where_each_single_gate_is_blind() -> None:
-    draws = noises(1000)["the anchor's noise shared"] - 0.2 * THETA * np.arange(1, RUNS + 1)
-    seen = np.array([drift_test(row, norm.cdf(row), alpha=0.05).run or RUNS + 1 for row in draws])
-    assert norm.cdf(norm.ppf(0.05) + 0.2 * THETA) < 0.13  # a gate against the run before
-    assert np.mean(seen <= 5) > 0.45
-    assert np.mean(seen <= 8) > 0.9
 
 
 @each(
@@ -100,13 +64,10 @@ def test_a_normal_test_has_two_tails(difference: float, error: float, tails) -> 
     assert normal_tails(difference, error) == pytest.approx(tails)
 
 
-@each(
-    ("differences", "p_values", "message"),
-    [([math.nan], [1.0], "finite numbers"), ([1.0], [math.inf], "from 0 to 1"), ([1.0], [-1.0], "from 0 to 1")],
-)
-def test_runs_without_their_figures_are_refused(differences, p_values, message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        drift_test(differences, p_values, alpha=0.05)
+@each(("difference", "p_value"), [(math.nan, 1.0), (1.0, math.nan), (1.0, 1.1), (1.0, -0.1)])
+def test_runs_without_their_figures_are_refused(difference: float, p_value: float) -> None:
+    with pytest.raises(ValueError, match="are finite"):
+        drift_test([difference], [p_value], alpha=0.05)
 
 
 @each(("lost", "gained"), [(0, 0), (1, 0), (3, 9), (150, 110)])
@@ -145,37 +106,6 @@ def test_whole_clusters_are_exchanged() -> None:
     copied, codes = np.repeat(cluster, 4, axis=0), np.repeat(np.arange(30), 4)
     alone = anchor_tails(cluster[:, :4], cluster[:, 4:])
     assert anchor_tails(copied[:, :4], copied[:, 4:], codes) == pytest.approx(alone)
-
-
-@pytest.mark.slow
-def test_harmless_flips_since_an_anchor_of_equal_runs_rarely_alarm() -> None:
-    """Each of 20 merges flips 1% of the samples either way: of answers exchanged alone a third of histories alarmed."""
-    rng, alarms, n, histories = np.random.default_rng(9), 0, 600, 100
-    shares = 0.1 * np.array([alpha_share(run) for run in range(1, RUNS + 1)])
-    for _ in range(histories):
-        now = anchor = np.repeat(rng.random((n, 1)) < 0.5, 4, axis=1)
-        for share in shares:
-            now = now[:, :1] ^ (rng.random((n, 1)) < 0.01)
-            if anchor_tails(100.0 * anchor, 100.0 * now)[0] <= share:
-                alarms += 1
-                break
-    assert alarms <= binom.ppf(0.999, histories, 0.1)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("accuracy", "repeats", "runs"), [(0.03, 8, 1), (0.03, 4, 2), (0.95, 1, 4)])
-def test_unequal_repeats_of_healthy_runs_rarely_alarm(accuracy: float, repeats: int, runs: int) -> None:
-    """An anchor of eight answers at 3% had a false alarm in 48% of histories when averages were taken for normal.
-
-    Of 80 histories 17 may alarm: a rate of 30% or more fails.
-    """
-    rng, alarms, n, histories = np.random.default_rng(8), 0, 50, 80
-    shares = 0.1 * np.array([alpha_share(run) for run in range(1, RUNS + 1)])
-    for _ in range(histories):
-        anchor = 100.0 * (rng.random((n, repeats)) < accuracy)
-        tails = [anchor_tails(anchor, 100.0 * (rng.random((n, runs)) < accuracy))[0] for _ in shares]
-        alarms += bool(np.any(np.array(tails) <= shares))
-    assert alarms <= binom.ppf(0.999, histories, 0.1)
 
 
 def test_with_many_changes_it_is_the_usual_standard_error() -> None:

@@ -23,20 +23,19 @@ def result_of(
     return e_process_test(units_of(values, codes, n_max=n_max), **{"bound": 100.0, "theta": 2.0, **RATES, **rates})
 
 
-@given(found=sequences(), theta=thetas, alpha=levels, beta=levels)
-def test_decision_p_and_limits_are_those_of_the_bets(found, theta: float, alpha: float, beta: float) -> None:
-    values, codes = found
+@given(run=sequences(), theta=thetas, alpha=levels, beta=levels)
+def test_decision_p_and_limits_are_those_of_the_bets(run, theta: float, alpha: float, beta: float) -> None:
+    values, codes = run
     codes = np.arange(len(values)) if codes is None else codes
     order = list(dict.fromkeys(codes.tolist()))  # clusters in the order in which they first appear
     totals = [float(values[codes == code].sum()) for code in order]
     sizes = [int((codes == code).sum()) for code in order]
     path = betting_path(totals, sizes, bound=100.0, theta=theta, alpha=alpha, beta=beta)
-    result = result_of(values, found[1], theta=theta, alpha=alpha, beta=beta)
-    assert result.stop == {"regression": "regression", "pass": "futility", None: "end"}[path.decision]
-    assert result.n == sum(sizes[: path.stop])
+    result = result_of(values, run[1], theta=theta, alpha=alpha, beta=beta)
+    assert (result.stop, result.n) == (path.stop, sum(sizes[: path.used]))
     assert result.p_value == pytest.approx(path.p_value)
-    assert result.difference == pytest.approx(sum(totals[: path.stop]) / result.n, abs=1e-9)
-    limits = confidence_sequence(totals, sizes, bound=100.0, alpha=alpha, stop=path.stop, theta=theta)
+    assert result.difference == pytest.approx(sum(totals[: path.used]) / result.n, abs=1e-9)
+    limits = confidence_sequence(totals, sizes, bound=100.0, alpha=alpha, stop=path.used, theta=theta)
     assert result.interval.two_sided == pytest.approx(limits.two_sided, abs=1e-6)
 
 
@@ -63,10 +62,10 @@ def test_a_capital_that_only_just_reaches_its_bound_is_a_regression_with_a_thres
     """The upper limit is then 0 but for what bisection leaves; stakes for a large theta do not look at alpha."""
     units = units_of(np.tile([-100.0, 0.0, 0.0, 0.0], 30))
     reached = e_process_test(units, bound=100.0, theta=20.0, alpha=0.05, beta=0.2)
-    found = e_process_test(units, bound=100.0, theta=20.0, alpha=reached.p_value * (1.0 + 4e-16), beta=0.2)
-    assert (found.stop, found.n, found.p_value) == ("regression", reached.n, reached.p_value)
-    assert found.interval.one_sided == pytest.approx(0.0, abs=1e-9)
-    assert found.difference < found.threshold
+    result = e_process_test(units, bound=100.0, theta=20.0, alpha=reached.p_value * (1.0 + 4e-16), beta=0.2)
+    assert (result.stop, result.n, result.p_value) == ("regression", reached.n, reached.p_value)
+    assert result.interval.one_sided == pytest.approx(0.0, abs=1e-9)
+    assert result.difference < result.threshold
 
 
 def test_scores_beyond_0_and_100_are_refused_with_the_mend() -> None:

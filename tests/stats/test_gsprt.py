@@ -12,7 +12,7 @@ from scipy.special import xlogy
 from accgate.stats.gsprt import gsprt_test, n_without_change, schedule, soonest_pass, trinomial_llr
 from accgate.stats.mcnemar import mcnemar_power
 from accgate.stats.sequential import units_of
-from tests.stats.sequences import RATES, assert_agrees, drawn, sequences
+from tests.stats.sequences import RATES, assert_agrees, sequences
 from tests.support.cases import each
 
 
@@ -20,12 +20,12 @@ from tests.support.cases import each
 @each(("theta", "used"), [(2.0, 94), (4.0, 47)])
 @each("discordance", [None, 0.0, 0.05, 0.5])
 def test_no_change_passes_after_the_same_number_of_samples(n: int, theta: float, used: int, discordance) -> None:
-    found = gsprt_test(units_of(np.zeros(n)), theta=theta, **RATES, discordance=discordance)
-    assert (found.stop, found.n, found.n_max, found.p_value) == ("futility", used, n, 1.0)
-    assert (found.theta, found.threshold, found.difference, found.sigma) == (theta, None, 0.0, 0.0)
-    assert found.reasons == ("no sample changed its score",)
+    result = gsprt_test(units_of(np.zeros(n)), theta=theta, **RATES, discordance=discordance)
+    assert (result.stop, result.n, result.n_max, result.p_value) == ("futility", used, n, 1.0)
+    assert (result.theta, result.threshold, result.difference, result.sigma) == (theta, None, 0.0, 0.0)
+    assert result.reasons == ("no sample changed its score",)
     unseen = 100.0 * (1.0 - 0.05 ** (1.0 / used))  # the share of changes that would be seen with probability 0.95
-    assert found.interval.two_sided == pytest.approx((-unseen, unseen))
+    assert result.interval.two_sided == pytest.approx((-unseen, unseen))
     fewer = gsprt_test(units_of(np.zeros(used - 1)), theta=theta, **RATES, discordance=discordance)
     assert fewer.stop == "end"
 
@@ -48,21 +48,14 @@ def test_both_likelihoods_are_at_their_maximum(lost: int, gained: int, same: int
         room = (1.0 - drop) / 2.0
 
         def minus(g: float) -> float:
-            found = xlogy(lost, g + drop) + xlogy(gained, g) + xlogy(same, max(1.0 - 2.0 * g - drop, 0.0))
-            return -found if math.isfinite(found) else 1e12
+            value = xlogy(lost, g + drop) + xlogy(gained, g) + xlogy(same, max(1.0 - 2.0 * g - drop, 0.0))
+            return -value if math.isfinite(value) else 1e12
 
         inside = minimize_scalar(minus, bounds=(0.0, room), method="bounded", options={"xatol": 1e-12}).fun
         return -min(inside, minus(0.0), minus(room))
 
-    found = trinomial_llr(np.array([float(lost)]), np.array([float(gained)]), np.array([float(n)]), theta=theta)
-    assert found[0] == pytest.approx(most(drop) - most(0.0), abs=1e-5 * (1 + n / 100))
-
-
-@given(theta=st.floats(0.5, 90.0), changed=st.integers(1, 80), same=st.integers(0, 500))
-def test_the_likelihood_ratio_rises_with_the_losses(theta: float, changed: int, same: int) -> None:
-    lost = np.arange(changed + 1.0)
-    ratios = trinomial_llr(lost, changed - lost, np.full(changed + 1, float(changed + same)), theta=theta)
-    assert np.all(np.diff(ratios) > 0.0)
+    result = trinomial_llr(np.array([float(lost)]), np.array([float(gained)]), np.array([float(n)]), theta=theta)
+    assert result[0] == pytest.approx(most(drop) - most(0.0), abs=1e-5 * (1 + n / 100))
 
 
 @given(values=sequences(exact=True), theta=st.floats(2.0, 60.0), more=st.integers(0, 400))
@@ -76,23 +69,16 @@ def test_a_run_of_which_nothing_more_changes_passes_as_soon_as_is_foreseen(value
             assert soonest_pass(seen, **rates) == (n_max if whole.stop == "end" else whole.n)
 
 
-def test_a_broken_candidate_is_found_within_a_few_dozen_samples() -> None:
-    rng = np.random.default_rng(5)
-    results = [gsprt_test(units_of(drawn(rng, 1192, 0.6, 50.0)), theta=2.0, **RATES) for _ in range(50)]
-    assert {result.stop for result in results} == {"regression"}
-    assert np.mean([result.n for result in results]) < 60
-
-
 @pytest.mark.parametrize("share", [0.5, 1.0])
 def test_a_much_better_candidate_passes_where_the_likelihood_ratio_first_allows(share: float) -> None:
     values = np.where(np.random.default_rng(6).random(1192) < share, 100.0, 0.0)
     gained, n = np.cumsum(values > 0).astype(float), np.arange(1.0, 1193.0)
     plan = schedule(units_of(values), theta=2.0, **RATES, discordance=None)
     passing = trinomial_llr(np.zeros(1192), gained, n, theta=2.0) <= plan.bound
-    found = gsprt_test(units_of(values), theta=2.0, **RATES)
-    assert (found.stop, found.n) == ("futility", int(np.argmax(passing)) + 1)
-    low, high = found.interval.two_sided
-    assert low <= found.difference <= high
+    result = gsprt_test(units_of(values), theta=2.0, **RATES)
+    assert (result.stop, result.n) == ("futility", int(np.argmax(passing)) + 1)
+    low, high = result.interval.two_sided
+    assert low <= result.difference <= high
 
 
 def test_a_run_that_goes_to_the_end_says_what_the_exact_test_sees_on_fewer_samples() -> None:
@@ -116,11 +102,11 @@ def test_the_bound_of_passing_rises_where_a_run_shows_theta_and_falls_where_its_
     assert short.bound[-20] < short.bound[199] - 1.0
 
 
-@pytest.mark.parametrize(("told", "most"), [(0.1, 2430), (None, 2430), (0.4, 2900)])
-def test_a_run_ends_at_the_samples_planned_for_what_changed(told: float | None, most: int) -> None:
+@pytest.mark.parametrize(("planned", "most"), [(0.1, 2430), (None, 2430), (0.4, 2900)])
+def test_a_run_ends_at_the_samples_planned_for_what_changed(planned: float | None, most: int) -> None:
     """A tenth of the samples change and theta is 2: McNemar's exact test needs 1,629 of them, 1.45 times that 2,362."""
     units = units_of(np.tile([-100.0, 100.0] + [0.0] * 18, 500))
-    plan = schedule(units, theta=2.0, **RATES, discordance=told)
+    plan = schedule(units, theta=2.0, **RATES, discordance=planned)
     assert plan.over
     assert 2300 < plan.n[plan.last] < most
 

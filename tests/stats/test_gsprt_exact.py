@@ -9,7 +9,7 @@ import pytest
 
 from accgate.stats.gsprt import gsprt_test
 from accgate.stats.sequential import SequentialResult, units_of
-from tests.stats.sequences import assert_agrees, assert_same
+from tests.stats.sequences import assert_agrees
 from tests.support.cases import each
 
 
@@ -24,9 +24,9 @@ class Pattern:
     beta: float = 0.2
     discordance: float | None = None
 
-    def judged(self, values: np.ndarray, n_max: int | None = None, *, figures: bool = True) -> SequentialResult:
+    def judged(self, values: np.ndarray) -> SequentialResult:
         rates = {"theta": self.theta, "alpha": self.alpha, "beta": self.beta, "discordance": self.discordance}
-        return gsprt_test(units_of(values, n_max=n_max), **rates, figures=figures)
+        return gsprt_test(units_of(values), **rates)
 
     def values(self, signs: tuple[int, ...]) -> np.ndarray:
         values = np.zeros(self.n)
@@ -53,13 +53,6 @@ def enumerated(number: int) -> dict[tuple[int, ...], SequentialResult]:
     pattern = PATTERNS[number]
     choices = itertools.product((-1, 1), repeat=len(pattern.changed))
     return {signs: pattern.judged(pattern.values(signs)) for signs in choices}
-
-
-def test_the_patterns_have_regressions_and_passes_to_speak_of() -> None:
-    stops = [{result.stop for result in enumerated(number).values()} for number in range(len(PATTERNS))]
-    assert sum("regression" in found for found in stops) >= 7
-    assert sum("futility" in found for found in stops) >= 4
-    assert sum("end" in found for found in stops) >= 4
 
 
 @by_pattern
@@ -102,24 +95,6 @@ def test_the_limits_say_what_the_verdict_says(number: int) -> None:
     for result in enumerated(number).values():
         assert_agrees(result, PATTERNS[number].alpha)
         assert (result.stop == "regression") == (result.interval.one_sided <= 1e-9)
-
-
-@by_pattern
-def test_the_beginning_of_a_run_is_open_up_to_where_the_whole_run_stops(number: int) -> None:
-    pattern = PATTERNS[number]
-    for signs, whole in list(enumerated(number).items())[::17]:
-        for k in {
-            1,
-            2,
-            *np.linspace(1, pattern.n - 1, 6).astype(int),
-            max(whole.n - 1, 1),
-            min(whole.n, pattern.n - 2) + 1,
-        }:
-            beginning = pattern.values(signs)[:k]
-            if k < whole.n:
-                assert pattern.judged(beginning, pattern.n, figures=False).open, (signs, k, whole.n)
-            elif k > whole.n:
-                assert_same(pattern.judged(beginning, pattern.n), whole)
 
 
 @pytest.mark.parametrize(

@@ -12,12 +12,11 @@ from accgate.decision.comparison import compare, decide
 from accgate.decision.evidence import Evidence
 from accgate.design import Design
 from accgate.planning.samples import plan
-from accgate.stats.bootstrap import drop_score, weighted_bootstrap
+from accgate.stats.bootstrap import drop_score
 from accgate.stats.graded import graded_test
 from accgate.stats.losses import (
     Margins,
     Spread,
-    drop_without_change,
     flip_margins,
     lower_limit,
     normal_spread,
@@ -25,11 +24,9 @@ from accgate.stats.losses import (
     t_margins,
     visible_drop,
     weighted_margins,
-    with_unseen,
 )
 from accgate.stats.power import quantile
 from accgate.stats.resampling import sign_flip
-from accgate.stats.result import TestResult
 from accgate.stats.sequential import units_of
 from accgate.stats.walk import Floats
 from tests.stats.sequences import RATES, assert_limits_hold, slack
@@ -115,17 +112,6 @@ def test_so_few_samples_that_not_even_their_loss_is_seen_have_no_theta() -> None
         assert visible_drop(normal_spread(n + 1, 0.0, loss=100.0), margins, beta=BETA) is not None
 
 
-@each(("n", "sd", "theta"), [(200, 1.0, 1.0), (300, 3.0, 2.0)])
-@pytest.mark.slow
-def test_of_runs_with_the_drop_that_was_asked_at_most_beta_pass(n: int, sd: float, theta: float) -> None:
-    rng, reference, runs = np.random.default_rng(n), np.full(n, 100.0), 150
-    d = -np.abs(jitter(rng, (runs, n), sd, 0.0)) - 100.0 * (rng.random((runs, n)) < theta / 100.0)
-    rows = np.clip(reference + d + sd * math.sqrt(2.0 / math.pi), 0.0, 100.0 + sd)
-    verdicts = [compare(reference, row, theta=theta, bounds=(0.0, 100.0 + sd)) for row in rows]
-    passed = np.mean([verdict.verdict == "pass" for verdict in verdicts])
-    assert passed <= BETA + slack(BETA, runs)
-
-
 @each(("block", "together"), [(1, 0.0), (5, 1.0)])
 @pytest.mark.slow
 def test_clusters_see_the_theta_that_is_printed_of_losses_as_their_changes_come(block: int, together: float) -> None:
@@ -176,24 +162,6 @@ def test_the_lower_limit_of_whole_losses_is_clopper_and_pearson_s(lost: int, n: 
     d = np.repeat([-100.0, 0.0], [lost, n - lost])
     exact = 100.0 * beta_law.ppf(1.0 - ALPHA, lost + 1, n - lost)
     assert lower_limit(d, np.ones(n), -quantile(ALPHA), loss=100.0) == pytest.approx(-exact, rel=0.01)
-
-
-def test_what_no_loss_in_n_rules_out_is_seen_with_that_chance() -> None:
-    assert (1.0 - drop_without_change(80, 0.2, 50.0) / 50.0) ** 80 == pytest.approx(0.2)
-
-
-@each(("n", "ties"), [(60, 0.5), (200, 0.95)])
-@pytest.mark.slow
-def test_limits_at_a_fixed_n_miss_on_each_side_at_most_alpha_where_few_samples_are_lost(n: int, ties: float) -> None:
-    rng, runs, sizes = np.random.default_rng(n), 150, np.ones(n)
-
-    def judged(row: Floats) -> TestResult:
-        result, spread = weighted_bootstrap(row, n, **RATES), spread_of_units(row, sizes, loss=100.0)
-        return with_unseen(result, spread, MARGINS["bootstrap"], (row, sizes), **RATES)
-
-    for drop in (0.0, 0.5, 2.0):
-        d = jitter(rng, (runs, n), 2.0, ties) - 100.0 * (rng.random((runs, n)) < drop / 100.0)
-        assert_limits_hold(map(judged, d), -drop)
 
 
 @each(("ties", "sd"), [(0.0, 5.0), (0.9, 1.0)])

@@ -108,7 +108,7 @@ def test_a_run_that_stopped_at_a_later_look_is_estimated_by_how_it_came_there() 
     run[:] = 0.0
     run[5::16], run[9::40] = -100.0, 100.0
     last = margin_looks(units_of(run), **rates)
-    assert (last.n, last.estimate) == (300, None)
+    assert (last.stop, last.open, last.n, last.estimate) == ("end", False, 300, None)
 
 
 def test_the_interval_of_a_clear_loss_is_the_exact_one() -> None:

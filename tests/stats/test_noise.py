@@ -1,4 +1,4 @@
-"""Sigma, discordance and variance parts, against other implementations, published figures and small simulations."""
+"""Sigma, discordance and variance parts, against other implementations and published figures."""
 
 import itertools
 import math
@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.stats import beta, binomtest, chi2, kurtosis, norm, t
+from scipy.stats import beta, binomtest, chi2, norm, t
 from statsmodels.formula.api import ols
 from statsmodels.stats.anova import anova_lm
 from statsmodels.stats.proportion import proportion_confint
@@ -44,24 +44,6 @@ def test_bonetts_published_example_comes_out(confidence: float, low: float, high
     sigma = estimate_sigma(np.array([15.83, 16.01, 16.24, 16.42, 15.33, 15.44, 16.88, 16.31]), confidence=confidence)
     assert (sigma.value, sigma.low, sigma.high) == pytest.approx((0.5168, low, high), abs=5e-5)
     assert sigma.reasons == ()
-
-
-@pytest.mark.parametrize("draw", ["uniform", "exponential", "normal"])
-def test_at_a_million_scores_the_limits_of_sigma_are_those_of_the_kurtosis(draw: str) -> None:
-    scores = getattr(np.random.default_rng(1), draw)(size=10**6)
-    sd = scores.std(ddof=1)
-    margin = norm.isf(0.025) * sd * math.sqrt((kurtosis(scores, fisher=False) - 1.0) / (4.0 * len(scores)))
-    sigma = estimate_sigma(scores)
-    assert sigma.value == pytest.approx(sd)
-    assert (sigma.low, sigma.high) == pytest.approx((sd - margin, sd + margin), abs=0.02 * margin)
-
-
-def test_the_interval_of_sigma_covers_for_scores_like_rouge() -> None:
-    rng = np.random.default_rng(2)
-    estimates = [estimate_sigma(100.0 * rng.beta(2.0, 5.0, size=40)) for _ in range(1000)]
-    truth = 100.0 * math.sqrt(2.0 * 5.0 / (7.0**2 * 8.0))
-    covered = sum(e.low <= truth <= e.high for e in estimates if e.low is not None and e.high is not None)
-    assert 0.92 <= covered / 1000 <= 0.98
 
 
 @given(n=st.integers(2, 400), data=st.data(), confidence=confidences)
@@ -127,18 +109,6 @@ def test_two_repeats_are_two_runs(flips: list[bool], confidence: float) -> None:
     assert (both.value, both.low, both.high) == pytest.approx((two.value, two.low, two.high))
 
 
-def test_the_interval_of_the_discordance_covers_and_narrows_with_more_repeats() -> None:
-    rng, truth = np.random.default_rng(3), 2.0 * 0.5 * 1.0 / (1.5 * 2.5)  # E[2 p (1 - p)] of beta(0.5, 1)
-    widths = {}
-    for k in (2, 8):
-        draws = (rng.random((150, k)) < rng.beta(0.5, 1.0, size=(150, 1)) for _ in range(400))
-        estimates = [discordance_of_repeats(100.0 * right, confidence=0.9) for right in draws]
-        covered = np.mean([e.low <= truth <= e.high for e in estimates])
-        assert 0.86 <= covered <= 0.96
-        widths[k] = np.mean([e.high - e.low for e in estimates])
-    assert widths[8] < 0.8 * widths[2]
-
-
 @pytest.mark.parametrize("shape", [(1, 5), (4, 3)])
 def test_repeats_that_never_differ_have_the_bound_of_an_event_never_seen(shape: tuple[int, int]) -> None:
     estimate = discordance_of_repeats(np.full(shape, 100.0))
@@ -162,35 +132,16 @@ def test_the_parts_are_those_of_statsmodels_analysis_of_variance(n: int, k: int)
     parts = variance_parts(scores)
     assert parts.within == pytest.approx(squares["Residual"])
     assert parts.between == pytest.approx((squares["C(question)"] - squares["Residual"]) / k)
-    assert parts.error_now == pytest.approx(scores.mean(axis=1).std(ddof=1) / math.sqrt(n))
+    errors = [math.sqrt((parts.between + parts.within / (k * more)) / n) for more in (1, 2, 4, math.inf)]
+    assert (parts.error_now, parts.error_2x, parts.error_4x, parts.error_limit) == pytest.approx(tuple(errors))
     assert parts.reasons == ()
-
-
-def test_what_more_repeats_buy_is_what_they_bring() -> None:
-    rng = np.random.default_rng(5)
-    p = rng.beta(2.0, 2.0, size=(200_000, 1))
-    now, then = (100.0 * (rng.random((200_000, k)) < p) for k in (3, 12))
-    parts, more = variance_parts(now), variance_parts(then)
-    assert parts.within == pytest.approx(1e4 * 0.2, rel=0.01)  # E[p (1 - p)] of beta(2, 2)
-    assert parts.between == pytest.approx(1e4 * 0.05, rel=0.03)
-    assert parts.error_4x == pytest.approx(more.error_now, rel=0.01)
-    assert parts.error_limit == pytest.approx(100.0 * p.std() / math.sqrt(200_000), rel=0.02)
-    assert parts.error_now > parts.error_2x > parts.error_4x > parts.error_limit
 
 
 def test_no_more_between_questions_than_within_is_taken_as_none() -> None:
     parts = variance_parts(np.array([[0.0, 100.0], [100.0, 0.0], [0.0, 100.0]]))
     assert (parts.between, parts.within, parts.error_limit) == (0.0, 5000.0, 0.0)
     assert parts.error_now == pytest.approx(math.sqrt(5000.0 / 6.0))
-    assert parts.error_2x == pytest.approx(math.sqrt(5000.0 / 12.0))
     assert "differ no more than" in parts.reasons[0]
-
-
-def test_answers_that_never_change_leave_nothing_for_repeats_to_buy() -> None:
-    parts = variance_parts(np.array([[0.0, 0.0], [100.0, 100.0], [100.0, 100.0]]))
-    assert parts.within == 0.0
-    assert parts.error_now == parts.error_2x == parts.error_4x == parts.error_limit
-    assert parts.error_now == pytest.approx(np.std([0.0, 100.0, 100.0], ddof=1) / math.sqrt(3))
 
 
 def test_one_repeat_does_not_tell_the_parts_apart() -> None:
@@ -208,12 +159,13 @@ def test_fewer_than_two_questions_have_no_standard_error(shape: tuple[int, int],
     assert ("one question" if shape[0] == 1 else "there are no scores") in parts.reasons[0]
 
 
-def test_limits_of_the_discordance_of_few_samples_are_korn_and_graubards() -> None:
-    """Their effective size by SciPy's t with one degree of freedom less than there are samples."""
-    values = 100.0 * (np.random.default_rng(5).random((8, 4)) < 0.5)
+@each("values", [np.eye(8, 4) + np.eye(8, 4, 1), np.tile([0.0, 0.0, 1.0, 1.0], (8, 1))])
+def test_limits_of_the_discordance_of_few_samples_are_korn_and_graubards(values: np.ndarray) -> None:
+    """Their effective size, at most all pairs, by SciPy's t with one degree of freedom less than there are samples."""
     pairs = [np.mean([a != b for a, b in itertools.combinations(row, 2)]) for row in values]
     share, n = float(np.mean(pairs)), len(values)
-    size = n * (norm.ppf(0.975) / t.ppf(0.975, n - 1)) ** 2 * share * (1.0 - share) / np.var(pairs)
+    size = n * (norm.ppf(0.975) / t.ppf(0.975, n - 1)) ** 2 * share * (1.0 - share)
+    size /= max(np.var(pairs), share * (1.0 - share) / 6.0)
     assert size > n
     limits = (beta.ppf(0.025, share * size, (1.0 - share) * size + 1.0),
               beta.ppf(0.975, share * size + 1.0, (1.0 - share) * size))  # fmt: skip

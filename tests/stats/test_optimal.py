@@ -76,7 +76,7 @@ def test_between_the_solved_runs_the_bounds_are_between_theirs() -> None:
 
 
 @each(
-    ("q", "theta", "told", "alpha", "beta"),
+    ("q", "theta", "planned", "alpha", "beta"),
     [
         (0.065, 2.6, 0.065, 0.03, 0.15),
         (0.15, 2.6, 0.065, 0.03, 0.15),
@@ -85,12 +85,12 @@ def test_between_the_solved_runs_the_bounds_are_between_theirs() -> None:
     ],
 )
 @pytest.mark.slow
-def test_after_a_drop_of_theta_at_most_beta_pass_by_exact_sums_whatever_was_told(q, theta, told, alpha, beta) -> None:
-    healthy, dropped = measured(Cell(q, theta, told, alpha, beta), 60)
+def test_after_a_drop_of_theta_at_most_beta_pass_by_exact_sums(q, theta, planned, alpha, beta) -> None:
+    healthy, dropped = measured(Cell(q, theta, planned, alpha, beta), 60)
     passed, error = mean_of([end.passed + end.ended for end in dropped])
     assert passed <= beta + 3.0 * error
     assert max(end.failed for end in healthy) <= alpha * (1.0 + 1e-9)
-    if told == q:
+    if planned == q:
         power, error = mean_of([end.failed for end in dropped])
         assert power >= 1.0 - beta - 0.02 - 3.0 * error
         least = wald_bounds(q, theta, alpha=alpha, beta=beta)[0]

@@ -10,7 +10,7 @@ from scipy.stats import binom, binomtest
 from accgate.stats.answers import repeats_of
 from accgate.stats.pooled import Series, pooled_test
 from accgate.stats.repeats import repeats_exact
-from tests.stats.sequences import RATES, drawn, slack
+from tests.stats.sequences import RATES, drawn
 from tests.support.cases import each
 
 
@@ -80,32 +80,6 @@ def _spread(signs: tuple[int, ...], changes: int, n_max: int) -> np.ndarray:
     return differences if len(signs) == changes else differences[: 3 * len(signs)]
 
 
-@pytest.mark.slow
-def test_a_check_that_stops_early_shifts_no_type_i_error() -> None:
-    rng = np.random.default_rng(2)
-    runs, rejected = 250, 0
-    for _ in range(runs):
-        checks = []
-        for _ in range(4):
-            change = drawn(rng, 200, 0.1, 0.0)
-            ends = np.flatnonzero(np.cumsum(change) >= 300.0)  # as futility does: what looks healthy ends soon
-            checks.append(single(change[: int(ends[0]) + 1] if len(ends) else change, n_max=200, stops=True))
-        rejected += pooled_test(checks, alpha=0.1).rejects
-    assert rejected / runs <= 0.1 + slack(0.1, runs)
-
-
-def test_it_sees_one_point_in_each_of_twenty_checks_that_holm_does_not_see() -> None:
-    rng = np.random.default_rng(3)
-    runs, pooled, holm = 100, 0, 0
-    for _ in range(runs):
-        checks = [drawn(rng, 400, 0.05, 1.0) for _ in range(20)]
-        lost, changed = np.sum(np.array(checks) < 0.0, axis=1), np.count_nonzero(checks, axis=1)
-        holm += bool(binom.sf(lost - 1, changed, 0.5).min() <= 0.05 / 20)
-        pooled += pooled_test([single(each) for each in checks], alpha=0.01).rejects
-    assert pooled / runs >= 0.95 - slack(0.95, runs)
-    assert holm / runs <= 0.28 + slack(0.28, runs)
-
-
 def test_where_no_outcome_could_reject_it_says_so() -> None:
     few = [single(np.zeros(3)), single(np.zeros(3))]
     assert not pooled_test(few, alpha=0.01).can_reject  # 2 ** -6
@@ -153,20 +127,3 @@ def test_checks_of_several_runs_that_stop_at_will_hold_every_level() -> None:
     for level in np.unique(p_values):
         assert sum(m for m, p in zip(masses, p_values, strict=True) if p <= level) <= level * (1.0 + 1e-6) + 1e-12
     assert min(p_values) < 0.2
-
-
-@pytest.mark.slow
-@each("stops", [False, True])
-def test_harmless_flips_beside_equal_runs_reject_no_oftener_than_alpha(stops: bool) -> None:
-    """With four equal runs of the reference, exchanged answer by answer, 12% were rejected at alpha 1%."""
-    rng, runs, alpha, rejected = np.random.default_rng(6), 200, 0.05, 0
-    for _ in range(runs):
-        checks = []
-        for _ in range(3):
-            before = rng.random((200, 1)) < 0.5
-            now = before ^ (rng.random((200, 1)) < 0.06)
-            answers = repeats_of(100.0 * np.repeat(before, 4, axis=1), 100.0 * now)
-            ends = np.flatnonzero(np.cumsum(answers.totals) >= 300.0)
-            checks.append(Series(answers.first(int(ends[0]) + 1) if stops and len(ends) else answers, stops))
-        rejected += pooled_test(checks, alpha=alpha).rejects
-    assert rejected / runs <= alpha + slack(alpha, runs)

@@ -10,7 +10,7 @@ from functools import partial
 import numpy as np
 
 from accgate.metrics.aggregates.base import Aggregate, Floats, Rows, Side, Tables, answers, wide
-from accgate.stats import Unsigned
+from accgate.stats.statistics import Unsigned
 
 NEEDS = ("score", "confidence")
 

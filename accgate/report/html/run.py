@@ -20,7 +20,7 @@ from accgate.records.log import read_log
 from accgate.records.membership import codes_of
 from accgate.records.scores import Floats, Scores, is_binary
 from accgate.report.samples import first_places, fixed_order, means_of
-from accgate.stats import TestName
+from accgate.stats.names import TestName
 from accgate.verdict import Verdict
 
 
