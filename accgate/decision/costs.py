@@ -120,8 +120,6 @@ def _p_of(cost: Cost) -> float:
     return cost.p_value if cost.is_exceeded and cost.p_value is not None else 1.0
 
 
-
-
 def _means(figures: Figures, ids: Ids, name: CostName) -> Floats:
     """Return each sample's mean cost over its answers that have a score.
 
