@@ -37,10 +37,7 @@ def size_text(verdict: Figures) -> str:
 
 
 def range_text(verdict: Figures, ends: tuple[float, float] | None) -> str:
-    """Write the ends of an interval of a difference.
-
-    It is empty without one.
-    """
+    """Write the ends of an interval of a difference, empty without one."""
     return "" if ends is None else " to ".join(points_text(verdict, end, sign=True) for end in ends)
 
 
