@@ -131,7 +131,7 @@ def _refuse_broken(own: Config, *, stored: bool) -> None:
         for check in plan_checks(own, stored=stored) if own.pairs() else ():
             find_anchor(check.references, check.baseline, check.task.name)
     except BadInput as error:
-        why = "after the merge every run would end so, whoever approves the change"
+        why = "after the merge every run would fail with this, even if the change is approved"
         raise BadInput(*(f"{message} ({why})" for message in error.messages)) from error
 
 

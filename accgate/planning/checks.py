@@ -380,7 +380,7 @@ def advice_on_targets(task: Task) -> tuple[str, ...]:
     faults = []
     if alike:
         pair, also = " and ".join(map(repr, min(map(sorted, alike))[:2])), f" ({count_of(len(alike), 'such group')})"
-        fix = "write them alike if they are one label, else so that more than case and the marks around them differs"
+        fix = "write them alike if they are one label, else make them differ in more than case and outer punctuation"
         fix = fix if are_labels else "exact_match tells them apart"
         faults.append(f"is {name!r}, which takes the targets {pair} for the same{also}; {fix}")
     if emptied:

@@ -127,7 +127,7 @@ def _refuse_one_sided(source: TaskSource, model: str) -> None:
     keys = ("target", "reference", "allowed_drop", "certify", *LIMITS.values())
     values = {key: getattr(source.settings, key) for key in keys}
     written = [key for key, value in values.items() if value is not None and value is not False]
-    fault = f"does not go with equal_to of {model}, which has no reference; list the models that it is for in `models`"
+    fault = f"does not go with equal_to of {model}, which has no reference; list the other models in `models`"
     faults: list[tuple[Key, str]] = [((key,), fault) for key in written]
     if (statistic := source.content.aggregate) is not None:
         fault = f"is decided on {statistic}, but equal_to of {model} compares means; list other models in `models`"
