@@ -180,22 +180,6 @@ def test_a_judge_that_is_missing_or_no_model_is_refused(
     assert message in said(capsys)
 
 
-@each(
-    ("keys", "message"),
-    [
-        ({"attack": [{"kind": "typos", "rat": 0.2}]}, "rat: unknown key; did you mean 'rate'?"),
-        ({"dataset__where": "{{ q == 'no' }}"}, "dataset.where: leaves none of the 1 rows"),
-    ],
-)
-def test_an_attack_or_a_condition_that_cannot_be_met_is_refused(
-    tmp_path: Path, capsys, keys: dict[str, Any], message: str
-) -> None:
-    write_task(tmp_path, "own", [{"q": "1 + 1", "a": 2}], **keys)
-    with Server() as server:
-        assert main(["plan", str(gate(tmp_path, server))]) == 2
-    assert message in said(capsys)
-
-
 QUIZ = {
     "prompt": "{{ q }}", "target": "{{ a }}", "metric": "exact_match", "mode": "completion",
     "choices.options": "{{ o | tojson }}", "choices.by": "likelihood",

@@ -3,7 +3,6 @@
 import json
 import math
 from contextlib import redirect_stdout
-from dataclasses import replace
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -89,12 +88,6 @@ def test_the_stale_result_and_report_are_gone_when_a_run_fails(tmp_path: Path, f
     assert project.run() == 2
     assert not (project.out / "accgate.json").exists()
     assert not (project.out / "report.md").exists()
-
-
-def test_a_result_reads_back_as_it_was_written(tmp_path: Path) -> None:
-    verdict = compare([RIGHT, 0.0] * 20, [RIGHT, 12.5] * 20, theta=2.0)
-    result = replace(result_of_verdict(verdict), seconds=1.5, correction="holm")
-    assert read_result(write_result(result, tmp_path / "new" / "folder")) == result
 
 
 def test_a_figure_that_does_not_exist_is_null(tmp_path: Path) -> None:

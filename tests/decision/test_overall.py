@@ -44,9 +44,7 @@ def test_a_small_drop_everywhere_fails_though_no_check_does(tmp_path: Path) -> N
     assert [check["alpha_applied"] for check in result["checks"]] == pytest.approx([0.04 / 3] * 3)
 
     read = read_result(project.out / "accgate.json")
-    markdown = render_markdown(read)
-    assert "Regression: overall fell" in markdown
-    assert "an exact test of all changed samples of its checks" in " ".join(markdown.split())
+    assert "Regression: overall fell" in render_markdown(read)
     assert "overall" in render_comment(read, About("t", "accuracy.toml", "0" * 40))
     assert 'tests="4" failures="1"' in junit_xml(read)
 
@@ -63,13 +61,12 @@ def test_without_it_the_checks_have_all_of_alpha(tmp_path: Path) -> None:
     assert [check["alpha_applied"] for check in project.result["checks"]] == pytest.approx([0.05 / 3] * 3)
 
 
-@pytest.mark.parametrize(("correction", "share"), [("holm", 0.1), ("bonferroni", 0.1), ("bh", 0.1), ("none", 0.2)])
+@pytest.mark.parametrize(("correction", "share"), [("bh", 0.1), ("none", 0.2)])
 def test_models_share_the_fifth_unless_nothing_is_corrected(tmp_path: Path, correction: str, share: float) -> None:
     project = Project(tmp_path, tasks=("one", "two"), n=N)
     project.models["other"] = {"engine": "recorded", "model": "m.jsonl"}
     project.write(correction=correction)
-    assert project.record(FULL, FULL) == 0
-    assert project.run(FULL, FULL) == 0
+    assert project.recorded(FULL, FULL).run() == 0
     assert [check["model"] for check in project.result["overall"]] == ["m", "other"]
     assert [check["alpha_applied"] for check in project.result["overall"]] == pytest.approx([share * 0.05] * 2)
     left = 0.05 if correction == "none" else 0.04 / 4
@@ -229,7 +226,6 @@ def test_of_several_rates_it_has_those_that_promise_least(tmp_path: Path) -> Non
     project.tasks["one"] |= {"alpha": 0.02, "beta": 0.1}
     project.tasks["two"]["beta"] = 0.3
     project.write()
-    assert project.record(FULL, FULL) == 0
-    assert project.run(FULL, FULL) == 0
+    assert project.recorded(FULL, FULL).run() == 0
     (overall,) = project.result["overall"]
     assert (overall["alpha"], overall["beta"]) == (0.02, 0.3)

@@ -1,7 +1,6 @@
 """What is refused: arguments, references and samples that no verdict can be built on."""
 
 import math
-from typing import Any
 
 import numpy as np
 import pytest
@@ -12,7 +11,6 @@ from accgate.decision.evidence import Evidence
 from accgate.design import Design, Mean, Target
 from accgate.errors import BadInput
 from accgate.stats.names import TestName
-from accgate.verdict import Reason
 from tests.support.cases import each
 from tests.support.decisions import one_each
 
@@ -104,53 +102,6 @@ def test_without_a_declared_sigma_the_means_are_judged_by_the_scores_own() -> No
             equal_var=False, alternative="less",
         ).pvalue
     )  # fmt: skip
-
-
-REFERENCE = {"a": 100.0, "b": 0.0, "c": 100.0}
-
-
-@each(
-    ("candidate", "message"),
-    [
-        ({"a": 100.0}, "2 missing from the candidate: b, c"),
-        ({**REFERENCE, "d": 0.0, "e": 0.0}, "2 not in the reference: d, e"),
-        ({"b": 100.0, "c": 0.0, "d": 100.0}, "1 missing from the candidate: a; 1 not in the reference: d"),
-        ([100.0, 0.0, 100.0], "the candidate has 0 of the reference's 3 samples"),
-        ({}, "candidate: holds no samples"),
-        ({**REFERENCE, "a": math.nan}, "candidate: no finite score for 1 of 3 samples: a"),
-    ],
-)
-def test_a_candidate_with_other_samples_is_refused_with_counts(candidate, message: str) -> None:
-    with pytest.raises(BadInput) as caught:
-        compare(REFERENCE, candidate)
-    assert message in str(caught.value)
-
-
-def test_an_array_pairs_with_a_mapping_of_its_positions() -> None:
-    verdict = compare([100.0, 0.0, 50.0], {2: 0.0, 1: 0.0, 0: 100.0})
-    assert (verdict.flips, verdict.difference) == (("2",), pytest.approx(-50.0 / 3.0))
-    with pytest.raises(BadInput, match="1 missing from the candidate: 2"):
-        compare([100.0, 0.0, 100.0], [100.0, 0.0])
-
-
-def test_fractions_are_refused_and_scaled_only_on_request() -> None:
-    reference, candidate = [1.0, 1.0, 0.5, 1.0] * 50, [1.0, 0.5, 0.5, 1.0] * 50
-    with pytest.raises(BadInput, match="fractions or points"):
-        compare(reference, candidate)
-    verdict = compare(reference, candidate, scale=100)
-    assert verdict == compare([100.0 * r for r in reference], [100.0 * c for c in candidate])
-    assert (verdict.verdict, verdict.difference) == ("regression", -12.5)
-    assert compare(reference, candidate, scale=1).difference == -0.125
-
-
-@each("kind", [bool, int, float, np.float32])
-def test_0_and_1_on_both_sides_are_0_and_100_points(kind: Any) -> None:
-    sides = [[1, 1, 0, 1] * 50, [1, 0, 0, 1] * 50]
-    verdict = compare(*([kind(each) for each in side] for side in sides))
-    points = compare(*([100.0 * each for each in side] for side in sides))
-    assert verdict == points.because(Reason.of("from-marks"))
-    with pytest.raises(BadInput, match="fractions or points"):
-        compare([kind(1), kind(0)], [100.0, 0.0])
 
 
 def test_scores_of_minus_hundred_are_not_zero_and_hundred_scores() -> None:

@@ -1,10 +1,8 @@
 """annotation_plan(): how many test cases to annotate when there is no dataset yet."""
 
-import json
 import math
 import subprocess
 import sys
-from dataclasses import asdict
 from typing import Any
 
 import pytest
@@ -13,7 +11,7 @@ from hypothesis import strategies as st
 from scipy.stats import norm
 
 from accgate.errors import BadInput
-from accgate.planning.annotation import AnnotationPlan, annotation_plan
+from accgate.planning.annotation import annotation_plan
 from tests.support.cases import each
 
 margins = st.floats(1e-4, 0.9)
@@ -107,14 +105,6 @@ def test_rows_round_margins_up_and_confidences_down() -> None:
         assert row.confidence - 1e-6 <= float(confidence.rstrip("%")) / 100 <= row.confidence + 1e-12
     whole = annotation_plan(0.05, population=100).rows()[-1]
     assert whole == ("100", "0", "100%")
-
-
-def test_the_dictionary_is_json_and_holds_every_figure() -> None:
-    plan = annotation_plan(0.05, population=1319)
-    written = json.loads(json.dumps(asdict(plan), allow_nan=False))
-    assert set(written) == set(AnnotationPlan.__dataclass_fields__)
-    assert written["n"] == 474
-    assert written["curve"][0] == {"n": 50, "margin": plan.curve[0].margin, "confidence": plan.curve[0].confidence}
 
 
 @each(
