@@ -24,7 +24,6 @@ NAMES = {
     "mmlu_calibration": "ece",
     "triviaqa_confidence": "accuracy_coverage_auc",
     "sst2_typos": "attack_success_rate",
-    "qnli_word_order": "performance_drop_rate",
 }
 HUB: dict[tuple[str, str | None, str], Sequence[dict[str, Any]]] = {
     ("cais/mmlu", "all", "test"): [
@@ -38,12 +37,7 @@ HUB: dict[tuple[str, str | None, str], Sequence[dict[str, Any]]] = {
         {"sentence": f"film number {i} is quite a wonderful thing to behold . ", "label": i % 2, "idx": i}
         for i in range(N)
     ],
-    ("nyu-mll/glue", "qnli", "validation"): [
-        {"question": f"Who won number {i} ?", "sentence": f"The winner of race {i} was my old friend Ada .",
-         "label": i % 2, "idx": i}
-        for i in range(N)
-    ],
-}  # fmt: skip
+}
 
 
 @pytest.fixture(autouse=True)
@@ -89,9 +83,9 @@ def trivia(sure_when_wrong: bool) -> Callable[[str], str]:
     return answer
 
 
-def classifier(question: str, answers: tuple[str, str], lost: float) -> Callable[[str], str]:
+def classifier(lost: float) -> Callable[[str], str]:
     """Right on every sentence as it is, and wrong on this share of those that were changed."""
-    rows = HUB["nyu-mll/glue", question, "validation"]
+    answers, rows = ("negative", "Positive."), HUB["nyu-mll/glue", "sst2", "validation"]
     plain = {row["sentence"].strip(): row["label"] for row in rows}
 
     def answer(prompt: str) -> str:
@@ -103,11 +97,9 @@ def classifier(question: str, answers: tuple[str, str], lost: float) -> Callable
     return answer
 
 
-SST2, QNLI = ("negative", "Positive."), ("Yes", "no")
 SERVED: list[tuple[str, Callable[[str], str], Callable[[str], str]]] = [
     ("triviaqa_confidence", trivia(False), trivia(True)),
-    ("sst2_typos", classifier("sst2", SST2, 0.1), classifier("sst2", SST2, 0.4)),
-    ("qnli_word_order", classifier("qnli", QNLI, 0.1), classifier("qnli", QNLI, 0.4)),
+    ("sst2_typos", classifier(0.1), classifier(0.4)),
 ]
 
 
@@ -153,7 +145,7 @@ def recorded(name: str, worse: bool) -> list[dict[str, Any]]:
             line["confidence"] = min(1.0, (0.95 if worse else 0.75) + draw.uniform(-0.04, 0.04))
         elif name == "triviaqa_confidence":
             line["confidence"] = draw.uniform(0.1, 0.9) if worse else draw.uniform(0.5, 1.0) * (1 if right else 0.6)
-        elif right or name == "qnli_word_order":
+        elif right:
             line["attacked"] = score if draw.random() > (0.4 if worse else 0.1) else 0.0
         lines.append(line)
     return lines

