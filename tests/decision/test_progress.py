@@ -98,12 +98,6 @@ def test_every_sequential_test_says_how_near_it_is(test: TestName, kind: str, dr
     assert set(seen) == {"regression" if drop else "futility"}
 
 
-def test_the_next_look_of_a_group_sequential_test_is_the_end_of_its_share() -> None:
-    found = limits_after(evidence_after(np.zeros(130), "group-sequential", None, 1200), ALPHA)
-    assert (found.n, found.next_n, found.allowed) == (130, 180, 0.0)
-    assert 0.0 < found.share < 1.0
-
-
 def test_a_test_of_all_samples_failed_samples_and_a_reference_without_scores_have_no_limits() -> None:
     early = Design(theta=4.0, early_stopping=True)
     values = np.full((50, 1), 100.0)
