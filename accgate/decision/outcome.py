@@ -210,9 +210,9 @@ def _by_spread(evidence: Evidence, result: TestResult, margins: Margins, alpha: 
 METHODS: Mapping[Method, Callable[[Evidence, float], TestResult]] = {
     "two-sample": _unpaired,
     "target": _unpaired,
-    "mcnemar": lambda e, alpha: mcnemar_exact(*_changes(e), **_rates(e, alpha)),
-    "unconditional": lambda e, alpha: unconditional_exact(*_changes(e), **_rates(e, alpha)),
-    "margin": lambda e, alpha: margin_test(*_changes(e), margin=e.design.allowed_drop, **_rates(e, alpha)),
+    "mcnemar": lambda e, alpha: mcnemar_exact(*_changes(e), alpha=alpha, beta=e.design.beta),
+    "unconditional": lambda e, alpha: unconditional_exact(*_changes(e), alpha=alpha, beta=e.design.beta),
+    "margin": lambda e, alpha: margin_test(*_changes(e), margin=e.design.allowed_drop, alpha=alpha, beta=e.design.beta),
     "repeats": lambda e, alpha: repeats_exact(e.repeats, **_rates(e, alpha)),
     "t": _t,
     "clustered": _clustered,
