@@ -144,13 +144,7 @@ def reread(config: Config, reason: str | None = None) -> list[Rereading]:
 
 
 def _reread(check: Check, reference: Reference, reason: str | None) -> Rereading:
-    """Read one reference anew, and keep who answered, when and how as it was recorded.
-
-    Raises
-    ------
-    BadInput
-        When it cannot be read anew, or holds too few answers then: why.
-    """
+    """Read one reference anew, and keep who answered, when and how as it was recorded."""
     old = reference.about
     if reference.scores is None:
         return Rereading(*check.key, problem="its reference has only a mean")
@@ -200,11 +194,11 @@ def record_merged(config: Config, folders: Sequence[Path], out: Path, recording:
     """
     checks = recording.checks(config)
     joined = join(checks, _shard_plan(config, checks, recording), folders, lambda _: None)
-    left = [item.check for item in joined.evaluated.checks if not _is_written(item.check, item.evaluation, recording)]
-    _refuse_replaced(left or checks, recording.reason)
+    unwritten = [item.check for item in joined.evaluated.checks if not _is_written(item, recording)]
+    _refuse_replaced(unwritten or checks, recording.reason)
     _refuse_unwritable(checks)
     write_union(joined, out)
-    return _write(joined.evaluated, recording, resume=bool(left))
+    return _write(joined.evaluated, recording, resume=bool(unwritten))
 
 
 def recording_of_shards(folders: Sequence[Path]) -> Recording | None:
@@ -277,15 +271,13 @@ def _is_finished(check: Check, out: Path, recording: Recording) -> bool:
     return len(log) == len(check.task.samples) * check.repeats and _is_reference(check, log, recording)
 
 
-def _is_written(
-    check: Check, evaluation: Evaluation | None, recording: Recording, extended: Reference | None = None
-) -> bool:
+def _is_written(item: EvaluatedCheck, recording: Recording, extended: Reference | None = None) -> bool:
     """Tell whether a finished run is already in the reference that it extends, or else is the check's own."""
-    if evaluation is None or not evaluation.complete:
+    if item.evaluation is None or not item.evaluation.complete:
         return False
     if extended is not None:
-        return has_runs(extended, evaluation.records, recording.runs)
-    return _is_reference(check, evaluation.records, recording)
+        return has_runs(extended, item.evaluation.records, recording.runs)
+    return _is_reference(item.check, item.evaluation.records, recording)
 
 
 def _is_reference(check: Check, records: Sequence[Record], recording: Recording) -> bool:
@@ -305,13 +297,13 @@ def _write(evaluated: EvaluatedRun, recording: Recording, *, resume: bool = Fals
     """
     written, problems = [], []
     for item in evaluated.checks:
-        check, evaluation = item.check, item.evaluation
+        check = item.check
         with sole_writer(_path(check).parent):
             rows = recording.add_rows
             extended = reference_to_extend(*_place(check), rows=rows) if recording.extends else None
             if extended is not None:
                 check = _held_against(check, extended)
-            if resume and _is_written(check, evaluation, recording, extended):
+            if resume and _is_written(item, recording, extended):
                 continue
             try:
                 both = _whole(check, item)
@@ -325,8 +317,9 @@ def _write(evaluated: EvaluatedRun, recording: Recording, *, resume: bool = Fals
             first = _first_run(check, both.records, twice=recording.twice)
             about = _about(check, replace(both, records=first), evaluated.engines[check.model], recording.commit, both)
             if extended is None:
-                write = partial(write_reference, check.references, about, first, reason=recording.reason)
-                write = partial(write, design=check.design)
+                write = partial(
+                    write_reference, check.references, about, first, reason=recording.reason, design=check.design
+                )
             else:
                 write = partial(add_runs, extended, about, first, rows=rows)
             written.append(write(replies=recording.replies, answers=_needs_answers(check), runs=recording.runs))

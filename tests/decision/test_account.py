@@ -148,8 +148,7 @@ def test_the_sum_of_all_alphas_is_what_is_printed(runs: dict[str, Project], kind
 ADDED: dict[str, tuple[Tasks, dict[str, Any]]] = {
     "limits of old checks": ({"a": LIMITS, "b": LIMITS}, {}),
     "a lower alpha": ({"x": {"alpha": 0.001}, "y": LIMITS}, {"alpha": 0.2}),
-    "another correction": ({"x": {}, "y": LIMITS}, {"correction": "none"}),
-    "a dozen checks": ({f"x{at}": {} for at in range(12)}, {}),
+    "a dozen checks": ({f"x{at}": {} for at in range(12)}, {"correction": "none"}),
 }
 
 

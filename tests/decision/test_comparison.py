@@ -23,7 +23,7 @@ def can_fail(reference: list[float], alpha: float) -> bool:
 
 
 @given(rows=pairs, alpha=rates, theta=st.none() | st.floats(0.1, 100.0))
-@settings(deadline=None)
+@settings(deadline=None, max_examples=25)
 def test_every_verdict_agrees_with_its_own_figures(rows, alpha: float, theta: float | None) -> None:
     reference, candidate = sides(rows)
     verdict = compare(reference, candidate, alpha=alpha, theta=theta)
@@ -43,7 +43,7 @@ def test_every_verdict_agrees_with_its_own_figures(rows, alpha: float, theta: fl
 
 
 @given(rows=pairs, data=st.data())
-@settings(deadline=None, max_examples=20)
+@settings(deadline=None, max_examples=8)
 def test_the_order_of_the_ids_changes_nothing(rows, data: st.DataObject) -> None:
     reference, candidate = (dict(enumerate(side)) for side in sides(rows))
     shuffled = dict(data.draw(st.permutations(list(candidate.items()))))

@@ -154,11 +154,11 @@ def test_too_few_samples_for_any_outcome_to_fail_are_no_pass(tmp_path: Path) -> 
 
 
 def test_checks_that_stopped_early_are_pooled_up_to_their_stop(tmp_path: Path) -> None:
-    project = Project(tmp_path, tasks=("one", "two", "three"), n=400, theta=6.0)
+    project = Project(tmp_path, tasks=("one", "two"), n=200, theta=10.0)
     project.write(early_stopping=True)
-    assert project.record(*[[RIGHT] * 400] * 3) == 0
+    project.recorded(*[[RIGHT] * 200] * 2)
     rng = np.random.default_rng(0)
-    changed = [[WRONG if x < 0.02 else RIGHT for x in rng.random(400)] for _ in range(3)]
+    changed = [[WRONG if x < 0.02 else RIGHT for x in rng.random(200)] for _ in range(2)]
     project.run(*changed)
     checks, (overall,) = project.result["checks"], project.result["overall"]
     assert overall["n"] == sum(check["n"] for check in checks) < overall["n_max"]
@@ -174,10 +174,9 @@ def test_what_ends_after_a_check_stopped_changes_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, score: float | None
 ) -> None:
     """Of many requests in flight some end after the decision: without a score, or with one that no test pools."""
-    project = Project(tmp_path, tasks=("one", "two"), n=400, theta=6.0)
+    project = Project(tmp_path, tasks=("one", "two"), n=200, theta=10.0)
     project.write(early_stopping=True, max_failed=0.5)
-    assert project.record(*[[RIGHT] * 400] * 2) == 0
-    assert project.run(*[[RIGHT] * 400] * 2) == 0
+    assert project.recorded(*[[RIGHT] * 200] * 2).run() == 0
     before = project.result
     complete = RecordedEngine.complete
 
@@ -186,7 +185,7 @@ def test_what_ends_after_a_check_stopped_changes_nothing(
         return await complete(self, request)
 
     monkeypatch.setattr(RecordedEngine, "complete", later)
-    monkeypatch.setattr(RecordedEngine, "concurrency", 200)
+    monkeypatch.setattr(RecordedEngine, "concurrency", 100)
     n = before["checks"][0]["n"]
     lines = [json.loads(line) for line in project.scores.read_text().splitlines()]
     past = {*project.ids("one")[n:], *project.ids("two")[n:]}

@@ -67,7 +67,7 @@ def test_every_sequential_test_says_how_near_it_is(test: TestName, kind: str, dr
     seen = []
     for seed in range(2):
         rng = np.random.default_rng(seed)
-        run, codes = drawn(rng, 2400, 0.2, drop), None
+        run, codes = drawn(rng, 1500, 0.2, drop), None
         if kind == "continuous":
             run = np.clip(run / 100.0 * rng.exponential(25.0, len(run)) - 0.3 * drop, -50.0, 50.0)
         elif kind == "clusters":
