@@ -250,7 +250,10 @@ def test_a_healthy_deterministic_pair_takes_some_90_samples_at_theta_2(tmp_path:
     assert pair.gate_of(right_but(60, 600), right_but(60, 600)) == 0
     assert pair.check["n"] == 94  # the limit is ln 0.2 / ln 0.98, which is 80
     assert (pair.check["n_max"], pair.check["discordance_planned"]) == (570, 0.0)
-    assert pair.gate_of(right_but(600, 600), right_but(600, 600)) == 3  # both wrong everywhere
+
+
+def test_both_wrong_everywhere_is_no_pass(tmp_path: Path) -> None:
+    assert Recordings(tmp_path, n=100, theta=10.0).gate_of(right_but(100), right_but(100)) == 4
 
 
 @each(("temperature", "planned", "n"), [(0.0, 0.0, 570), (0.7, None, 600)])

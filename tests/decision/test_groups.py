@@ -88,10 +88,8 @@ def test_a_failed_sample_gives_its_group_the_less_sure_p() -> None:
 
 
 def test_where_lower_is_better_a_rise_comes_first_and_figures_keep_their_sign() -> None:
-    labels = ["up"] * 40 + ["down"] * 40
-    design = Design(higher_is_better=False)
-    d = np.array(changes(0, 14, 40) + changes(14, 0, 40))
-    evidence = evidence_of(d, labels, worst=100.0, best=0.0, design=design)
+    d, labels = np.array(changes(0, 14, 40) + changes(14, 0, 40)), ["up"] * 40 + ["down"] * 40
+    evidence = evidence_of(d, labels, worst=100.0, best=0.0, design=Design(higher_is_better=False))
     up, down = groups_of(evidence).rows
     assert (up.name, up.difference, up.lost, up.gained) == ("up", 35.0, 14, 0)
     assert (down.name, down.difference, down.lost, down.gained) == ("down", -35.0, 0, 14)
