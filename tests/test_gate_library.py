@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import random
 import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -14,8 +13,7 @@ import pytest
 from accgate import metrics
 from accgate.records.file import read_records
 from accgate.tasks import rows as task_rows
-from tests.support.gates import Project, said, write_lines
-from tests.support.loading import load_task
+from tests.support.gates import Project, said
 from tests.support.servers import Server
 from tests.tasks.dataset_rows import MMLU, MMLU_DEV
 
@@ -131,39 +129,6 @@ def test_calibration_by_likelihood_is_recorded_and_decided_with_a_server(tmp_pat
         assert (project.run(), project.check["verdict"]) == (0, "pass")
     reference, candidate = (project.check[side]["mean"] for side in ("reference", "candidate"))
     assert candidate == reference == pytest.approx(0.0, abs=1.0)  # a quarter sure, and right in a quarter
-
-
-def recorded(name: str, worse: bool) -> list[dict[str, Any]]:
-    """What a model scored: of the worse one the mean is the same."""
-    draw = random.Random(name)
-    lines = []
-    for sample in load_task(name).samples:
-        right = draw.random() < 0.75
-        score = 100.0 if right else 0.0
-        line = {"id": sample.id, "score": score}
-        if name == "mmlu_calibration":
-            line["confidence"] = min(1.0, (0.95 if worse else 0.75) + draw.uniform(-0.04, 0.04))
-        elif name == "triviaqa_confidence":
-            line["confidence"] = draw.uniform(0.1, 0.9) if worse else draw.uniform(0.5, 1.0) * (1 if right else 0.6)
-        elif right:
-            line["attacked"] = score if draw.random() > (0.4 if worse else 0.1) else 0.0
-        lines.append(line)
-    return lines
-
-
-@pytest.mark.parametrize("name", list(NAMES))
-def test_recorded_scores_are_decided_on_the_statistic(name: str, tmp_path: Path) -> None:
-    project = project_of(tmp_path, name, engine="recorded", model="m.jsonl")
-    write_lines(project.scores, recorded(name, worse=False))
-    assert project.record() == 0
-    assert project.run() == 0
-    write_lines(project.scores, recorded(name, worse=True))
-    assert project.run() == 1
-    check = project.check
-    assert (check["verdict"], check["test"]) == ("regression", "influence")
-    assert check["higher_is_better"] == (name == "triviaqa_confidence")
-    records = read_records(project.out / "m" / f"{name}.jsonl")
-    assert check["candidate"]["mean"] == pytest.approx(metrics.aggregate(NAMES[name])(records))
 
 
 def test_a_model_that_never_says_how_sure_it_is_is_an_error_and_no_pass(tmp_path: Path, capsys) -> None:

@@ -83,15 +83,6 @@ def with_failed(lost: int, gained: int, n: int, failed: int, **changes) -> Verdi
     return decide([replace(evidence, **changes)])[0]
 
 
-def test_failed_samples_that_change_nothing_leave_the_verdict_with_a_reason() -> None:
-    verdict = with_failed(0, 20, 1000, 3)
-    assert (verdict.verdict, verdict.candidate.errors, verdict.n) == ("pass", 3, 1000)
-    assert "99.70 at worst and 100.00 at best" in verdict.reasons[0]
-    assert (verdict.lost, verdict.candidate.mean) == (3, pytest.approx(99.7))
-    assert_sound(verdict)
-    assert with_failed(60, 0, 1000, 3).verdict == "regression"
-
-
 @each(("case", "theta", "ends"), [
     ((0, 0, 1000, 30), None, "97.00 at worst and 100.00 at best: regression at worst, pass at best"),
     ((1, 1, 100, 1), 0.5, "inconclusive at worst, inconclusive at best"),

@@ -210,8 +210,19 @@ def test_an_early_stop_decides_costs_on_the_samples_that_it_used(tmp_path: Path)
     assert check["n"] < N
     assert check["costs"][0]["n"] == check["n"]
     assert (check["verdict"], check["by_scores"]) == ("regression", "pass")
-    check = run(project, tokens(2.0), right_but(70, N))  # a loss of accuracy stays the verdict
-    assert (check["verdict"], check["by_scores"], check["costs"][0]["outcome"]) == ("regression", None, "regression")
+    for cost, outcome in ((tokens(2.0), "regression"), (zero, "error")):  # a loss of accuracy stays the verdict
+        check = run(project, cost, right_but(70, N))
+        assert (check["verdict"], check["by_scores"], check["costs"][0]["outcome"]) == ("regression", None, outcome)
+
+
+def test_a_failed_sample_lacks_no_figure(tmp_path: Path) -> None:
+    project = project_of(tmp_path, max_more_tokens="10%")
+    project.write(max_failed=0.1)
+    answered(project, right_but(20, N), tokens())
+    *lines, last = project.scores.read_text().splitlines()
+    write_lines(project.scores, [*map(json.loads, lines), {"id": json.loads(last)["id"], "error": "HTTP 500"}])
+    assert project.run() == 0
+    assert (project.check["costs"][0]["n"], project.check["costs"][0]["outcome"]) == (N - 1, "pass")
 
 
 def drafts(scale: float = 1.0) -> Cost:

@@ -244,6 +244,7 @@ def test_samples_that_failed_before_it_are_taken_at_their_worst_and_their_best()
     (many,) = decide([failing(whole, right[5:65:2])])
     assert many.verdict == "error"
     assert "regression at worst, pass at best" in many.reasons[-1]
+    assert many.candidate.errors == (right[5:65:2] < decide([whole])[0].n).sum()
     unbounded = replace(failing(whole, right[:2]), worst=None, best=None)
     assert decide([unbounded])[0].verdict == "error"
 

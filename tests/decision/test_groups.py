@@ -87,6 +87,11 @@ def test_a_failed_sample_gives_its_group_the_less_sure_p() -> None:
     assert (row.errors, row.p_value) == (1, pytest.approx(2.0 * 0.5**20))
 
 
+def test_a_change_of_less_than_a_point_is_a_loss_or_a_gain_too() -> None:
+    groups = groups_of(evidence_of(np.array([0.25, 0.5, -0.5, 0.0] * 10), ["law", "art", "law", "art"] * 10))
+    assert {row.name: (row.lost, row.gained) for row in groups.rows} == {"law": (10, 10), "art": (0, 10)}
+
+
 def test_where_lower_is_better_a_rise_comes_first_and_figures_keep_their_sign() -> None:
     d, labels = np.array(changes(0, 14, 40) + changes(14, 0, 40)), ["up"] * 40 + ["down"] * 40
     evidence = evidence_of(d, labels, worst=100.0, best=0.0, design=Design(higher_is_better=False))

@@ -238,6 +238,8 @@ def test_a_better_candidate_is_no_loss_though_its_gains_raise_theta() -> None:
     verdict = compare(reference, candidate)
     assert verdict.theta > 10.0
     assert verdict.verdict == "pass"
+    for alpha, name in ((0.05, "pass"), (0.2, "pass"), (0.25, "inconclusive")):  # above beta an interval promises less
+        assert compare(reference, candidate, theta=3.0, alpha=alpha).verdict == name
 
 
 def test_a_run_that_would_go_on_after_the_worst_beginning_can_fail() -> None:

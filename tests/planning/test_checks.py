@@ -1,6 +1,5 @@
 """The checks of a config: how many samples each takes, what judges them, and what that can see."""
 
-import json
 import math
 import re
 from pathlib import Path
@@ -15,7 +14,6 @@ from accgate.config.config import select
 from accgate.errors import BadInput
 from accgate.planning import sizing
 from accgate.planning.checks import Check, plan_checks
-from accgate.report.plans import plan_rows
 from accgate.verdict.reasons import words_of
 from tests.support.cases import each
 from tests.support.gates import Project, questions, right_but, table, write_lines, write_task
@@ -192,11 +190,6 @@ def test_runs_that_agree_plan_as_one_does(tmp_path: Path) -> None:
     assert (check.n, check.advice) == (plan(5.0, test="paired").n, ())
 
 
-def test_no_more_runs_are_offered_where_nothing_is_saved(tmp_path: Path) -> None:
-    quiet = project_with(tmp_path, recorded=True, theta=20.0, discordance=0.01)
-    assert check_of(quiet).notes == ()
-
-
 @pytest.mark.usefixtures("large")
 def test_an_absolute_target_is_planned_as_one_sample(tmp_path: Path) -> None:
     check = check_of(project_with(tmp_path, target=70.0, sigma=50.0, theta=15.0))
@@ -310,17 +303,6 @@ def test_a_config_in_which_no_model_has_a_task_is_refused(tmp_path: Path, capsys
     project.write()
     assert main(["plan", str(project.config), "--models", "other"]) == 2
     assert "no model has a task" in capsys.readouterr().err
-
-
-@pytest.mark.usefixtures("large")
-def test_rows_hold_the_plan_as_plain_data(tmp_path: Path) -> None:
-    project = project_with(tmp_path, recorded=True, theta=20.0)
-    (row,) = json.loads(json.dumps(plan_rows(plan_checks(load_config(project.config))), allow_nan=False))
-    assert (row["model"], row["task"], row["baseline"], row["test"]) == ("m", "sums", "m", "unconditional")
-    assert row["n"] == row["reference"]["n"] == plan(20.0).n
-    assert row["theta_target"] == 20.0
-    assert row["theta"] <= 20.0
-    assert row["notes"] == []
 
 
 def test_a_reference_is_sized_for_every_check_that_the_file_will_judge(tmp_path: Path) -> None:
