@@ -1,7 +1,4 @@
-"""The product in one screen, from plan to evaluate to decide.
-
-It is for every (model, task).
-"""
+"""The product in one screen, from plan to evaluate to decide, for every model and task."""
 
 from __future__ import annotations
 
@@ -85,10 +82,7 @@ def run_whole(config: Config, options: RunOptions, rules: Rules = None) -> Resul
 
 
 def evaluate(plan: RunPlan, options: RunOptions) -> EvaluatedRun:
-    """Ask and score what the plan's checks need.
-
-    A shard that cannot see the others does not stop early.
-    """
+    """Ask and score what the plan's checks need; a shard that cannot see the others does not stop early."""
     plan.refuse_unknown_samples()
     if options.shard is not None:
         begin_shard(plan.shard_plan, plan.decidable, options)
@@ -97,10 +91,7 @@ def evaluate(plan: RunPlan, options: RunOptions) -> EvaluatedRun:
 
 
 def decide(plan: RunPlan, evaluated: EvaluatedRun) -> Result:
-    """Decide every check and the run.
-
-    Beside them stands what a pull request's own rules say of the records.
-    """
+    """Decide every check and the run, and add the verdicts by a pull request's own rules, which decide nothing."""
     decided = Decided()
     for part in plan.parts:
         decided += decide_checks(part.gate, part.checks, evaluated).of_part(is_new=part.is_new, tier=part.tier)
@@ -112,9 +103,7 @@ def decide(plan: RunPlan, evaluated: EvaluatedRun) -> Result:
 
 
 def write(result: Result, plan: RunPlan, out: Path) -> Result:
-    """Write accgate.json into a run's folder.
-
-    Beside it goes what its report shows of the references.
+    """Write accgate.json into a run's folder, with the parts of the references that its report shows.
 
     Raises
     ------
@@ -129,10 +118,9 @@ def write(result: Result, plan: RunPlan, out: Path) -> Result:
 
 
 def verify(config: Config | str | Path, out: str | Path = OUT, rules: Rules = None) -> Result:
-    """Decide a finished run again, from its records by these rules.
+    """Decide a finished run again from its records, by these rules and references; its accgate.json must agree.
 
-    The references are these, too. Its accgate.json must agree. Nothing is asked, no dataset is read where a reference
-    has scores, and no code of a user's is loaded.
+    No model is asked, no dataset is read where a reference has scores, and no code of a user's is loaded.
 
     Raises
     ------
@@ -149,9 +137,7 @@ def verify(config: Config | str | Path, out: str | Path = OUT, rules: Rules = No
 
 
 def reread(config: Config, run: Path, out: Path, rules: Rules = None) -> tuple[Result, list[Rereading]]:
-    """Score a run's kept replies anew in another folder, and decide on them.
-
-    No model is asked.
+    """Score a run's kept replies anew in another folder, and decide on them, without asking a model.
 
     Raises
     ------
@@ -174,10 +160,10 @@ def reread(config: Config, run: Path, out: Path, rules: Rules = None) -> tuple[R
 
 
 def run_shard(config: Config, options: RunOptions, rules: Rules = None) -> ShardRun:
-    """Plan every check of a config and evaluate a shard of its samples.
+    """Plan every check of a config and evaluate a shard of its samples, on which `merge` decides.
 
-    `merge` decides then. Raises as `run`. Where `merge` finds that the `first` samples do not decide, `resume` without
-    `first` evaluates the rest.
+    Where `merge` finds that the `first` samples do not decide, `resume` without `first` evaluates the rest. Raises as
+    `run` does.
     """
     forget_result(options.out)
     plan = plan_run(config, rules)
@@ -185,10 +171,10 @@ def run_shard(config: Config, options: RunOptions, rules: Rules = None) -> Shard
 
 
 def merge(config: Config, folders: Sequence[Path], out: Path, rules: Rules = None) -> Result:
-    """Join the records of shards, and decide every check on them.
+    """Join the records of shards, decide every check of a config on them, and write accgate.json into `out`.
 
-    They are checks of a config, and accgate.json goes into `out`. The order of the folders does not matter, nor does
-    one that is given twice. `started` is the first shard's, and `seconds` is the time of all.
+    The folders may come in any order, and one of them twice. `started` is the first shard's, and `seconds` is the time
+    of all.
 
     Raises
     ------

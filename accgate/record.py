@@ -48,15 +48,14 @@ from accgate.text import number
 
 @dataclass(frozen=True)
 class Recording:
-    """How references are made of a run.
+    """How references are made of a run: how often each sample is asked, and what the references keep.
 
-    It is how often it asks each sample, and what they keep and say. With `add` the scores become further repeats of the
-    reference that is there, whatever they are. With `add_rows` only samples that it lacks are evaluated, as often as
-    its own were, and it has them too. Several `runs` are evaluated as one, as repeats of each sample: the reference is
-    that of a first run to which the others were added. With `twice` every sample is evaluated twice, and the reference
-    is that of the first run: its discordance is the share of 0/100 scores that the second changed. With `missing` only
-    checks without a reference are evaluated, so that nothing is replaced. With `accept_low` a recording that leaves no
-    room for a drop is kept as well; `note` is told of it.
+    With `add` the scores become further repeats of the existing reference, whatever they are. With `add_rows` only
+    samples that it lacks are evaluated, as often as its own were, and added to it. Several `runs` are evaluated as one,
+    as repeats of each sample: the reference is that of a first run to which the others were added. With `twice` every
+    sample is evaluated twice, and the reference is that of the first run: its discordance is the share of 0/100 scores
+    that the second changed. With `missing` only checks without a reference are evaluated, so that nothing is replaced.
+    With `accept_low` a recording that leaves no room for a drop is kept; `note` receives a warning of it.
     """
 
     runs: int = 1
@@ -76,20 +75,16 @@ class Recording:
         return self.add or self.add_rows
 
     def checks(self, config: Config) -> list[Check]:
-        """Plan the checks of a config.
-
-        Every sample is evaluated as often as that takes.
-        """
+        """Plan the checks of a config, with the repeats that all runs take together."""
         times = 2 if self.twice else self.runs
         planned = plan_checks(config, recording=True)
         return [replace(check, repeats=times * check.repeats) for check in planned]
 
 
 def record(config: Config | str | Path, options: RunOptions, recording: Recording) -> list[Path]:
-    """Evaluate every check of a config and write its scores as the reference.
+    """Evaluate every check of a config, write its scores as the reference, and return the paths written.
 
-    Return the paths written. With `resume` references that hold the run already stay as they are. With `missing` none
-    may be written.
+    With `resume` references that hold the run already stay as they are. With `missing` it may write none.
 
     Raises
     ------
@@ -124,9 +119,9 @@ def record(config: Config | str | Path, options: RunOptions, recording: Recordin
 
 
 def reread(config: Config, reason: str | None = None) -> list[Rereading]:
-    """Score the kept replies of a config's references anew.
+    """Score the kept replies of a config's references anew, without asking a model.
 
-    A reference is written again where that changes its scores or how it was read. No model is asked.
+    A reference is written again where its scores, or how its replies were read, change.
 
     Raises
     ------
@@ -149,15 +144,7 @@ def reread(config: Config, reason: str | None = None) -> list[Rereading]:
 
 
 def _reread(check: Check, reference: Reference, reason: str | None) -> Rereading:
-    """Read one reference anew.
-
-    What says who answered, when and how stays as it was recorded.
-
-    Raises
-    ------
-    BadInput
-        When it cannot be read anew, or holds too few answers then: why.
-    """
+    """Read one reference anew, and keep who answered, when and how as it was recorded."""
     old = reference.about
     if reference.scores is None:
         return Rereading(*check.key, problem="its reference has only a mean")
@@ -194,11 +181,9 @@ def record_shard(config: Config, options: RunOptions, recording: Recording) -> S
 
 
 def record_merged(config: Config, folders: Sequence[Path], out: Path, recording: Recording) -> list[Path]:
-    """Join the parts of `record_shard` in `out`, and write references.
+    """Join the parts of `record_shard` in `out`, write references, and return their paths.
 
-    Return the paths written.
-
-    References that an earlier merge of these parts wrote stay, where it could not write all of them.
+    References that an earlier, unfinished merge of the same parts wrote stay.
 
     Raises
     ------
@@ -209,17 +194,15 @@ def record_merged(config: Config, folders: Sequence[Path], out: Path, recording:
     """
     checks = recording.checks(config)
     joined = join(checks, _shard_plan(config, checks, recording), folders, lambda _: None)
-    left = [item.check for item in joined.evaluated.checks if not _is_written(item.check, item.evaluation, recording)]
-    _refuse_replaced(left or checks, recording.reason)
+    unwritten = [item.check for item in joined.evaluated.checks if not _is_written(item, recording)]
+    _refuse_replaced(unwritten or checks, recording.reason)
     _refuse_unwritable(checks)
     write_union(joined, out)
-    return _write(joined.evaluated, recording, resume=bool(left))
+    return _write(joined.evaluated, recording, resume=bool(unwritten))
 
 
 def recording_of_shards(folders: Sequence[Path]) -> Recording | None:
-    """Return how often shards of `record` asked each sample.
-
-    None of other shards.
+    """Return how often shards of `record` asked each sample; None for shards of `run`.
 
     Raises
     ------
@@ -243,9 +226,7 @@ def _held_against(check: Check, reference: Reference) -> Check:
 
 
 def _of_new_rows(check: Check) -> Check | None:
-    """Return the check of only those samples that its reference lacks.
-
-    None where it lacks none.
+    """Return the check of only those samples that its reference lacks, if it lacks any.
 
     Raises
     ------
@@ -276,19 +257,13 @@ def _refuse_unwritable(checks: Sequence[Check]) -> None:
 
 
 def _lacks_reference(config: Config, check: Check) -> bool:
-    """Tell whether a check has no reference.
-
-    Its task must name no mean in place of one.
-    """
+    """Tell whether a check has no reference, nor a mean or a target in its task's table."""
     settings = config.tasks[check.task.name]
     return settings.target is None and settings.reference is None and not replaced_figures(_path(check), "it stays")
 
 
 def _is_finished(check: Check, out: Path, recording: Recording) -> bool:
-    """Tell whether a check's reference is the run in a folder.
-
-    All of its records lie there.
-    """
+    """Tell whether a folder holds all records of a check, and its reference is their run already."""
     records = paths_of(out, *check.key).records
     if not records.exists():
         return False
@@ -296,25 +271,17 @@ def _is_finished(check: Check, out: Path, recording: Recording) -> bool:
     return len(log) == len(check.task.samples) * check.repeats and _is_reference(check, log, recording)
 
 
-def _is_written(
-    check: Check, evaluation: Evaluation | None, recording: Recording, extended: Reference | None = None
-) -> bool:
-    """Tell whether a reference holds this finished run already.
-
-    It is the one that the run was added to, or else the check's own.
-    """
-    if evaluation is None or not evaluation.complete:
+def _is_written(item: EvaluatedCheck, recording: Recording, extended: Reference | None = None) -> bool:
+    """Tell whether a finished run is already in the reference that it extends, or else is the check's own."""
+    if item.evaluation is None or not item.evaluation.complete:
         return False
     if extended is not None:
-        return has_runs(extended, evaluation.records, recording.runs)
-    return _is_reference(check, evaluation.records, recording)
+        return has_runs(extended, item.evaluation.records, recording.runs)
+    return _is_reference(item.check, item.evaluation.records, recording)
 
 
 def _is_reference(check: Check, records: Sequence[Record], recording: Recording) -> bool:
-    """Tell whether a check's reference is the run of these records.
-
-    No other one was added to it.
-    """
+    """Tell whether a check's reference is the run of these records and no other."""
     try:
         reference = read_reference(_path(check))
     except BadInput:  # a damaged one is replaced
@@ -324,20 +291,19 @@ def _is_reference(check: Check, records: Sequence[Record], recording: Recording)
 
 
 def _write(evaluated: EvaluatedRun, recording: Recording, *, resume: bool = False) -> list[Path]:
-    """Write the reference of every check, or add to those that are there.
+    """Write the reference of every check, or add to it; with `resume` only where it lacks the run.
 
-    With `resume` it is only what lacks the run. Other commands may write the same references, so each is read while
-    none of them can.
+    Other commands may write the same references, so each is read under the lock that keeps them out.
     """
     written, problems = [], []
     for item in evaluated.checks:
-        check, evaluation = item.check, item.evaluation
+        check = item.check
         with sole_writer(_path(check).parent):
             rows = recording.add_rows
             extended = reference_to_extend(*_place(check), rows=rows) if recording.extends else None
             if extended is not None:
                 check = _held_against(check, extended)
-            if resume and _is_written(check, evaluation, recording, extended):
+            if resume and _is_written(item, recording, extended):
                 continue
             try:
                 both = _whole(check, item)
@@ -351,8 +317,9 @@ def _write(evaluated: EvaluatedRun, recording: Recording, *, resume: bool = Fals
             first = _first_run(check, both.records, twice=recording.twice)
             about = _about(check, replace(both, records=first), evaluated.engines[check.model], recording.commit, both)
             if extended is None:
-                write = partial(write_reference, check.references, about, first, reason=recording.reason)
-                write = partial(write, design=check.design)
+                write = partial(
+                    write_reference, check.references, about, first, reason=recording.reason, design=check.design
+                )
             else:
                 write = partial(add_runs, extended, about, first, rows=rows)
             written.append(write(replies=recording.replies, answers=_needs_answers(check), runs=recording.runs))
@@ -366,9 +333,7 @@ def _write(evaluated: EvaluatedRun, recording: Recording, *, resume: bool = Fals
 def addition(
     item: EvaluatedCheck, reference: Reference, info: EngineInfo, *, date: str, commit: str
 ) -> Callable[[Replacements], Path]:
-    """Return what adds an earlier evaluation to a reference as one more run.
-
-    The reference then has its date and commit.
+    """Return a function that adds an earlier evaluation to a reference as one more run, with its date and commit.
 
     Raises
     ------
@@ -385,14 +350,14 @@ def addition(
 
 
 def _refuse_other_model(check: Check, reference: Reference, evaluation: Evaluation) -> None:
-    """Refuse new rows that another model answered than the one that answered the reference's."""
+    """Refuse replies of another model than the one that answered the reference's samples."""
     before, now = reference.about.makers.served, evaluation.makers.served
     if (change := change_of(before, now, check.planned_model.settings.options)) is not None:
         raise CannotEvaluate(f"{check.name}: another model answered the reference: {change}; nothing was added")
 
 
 def _whole(check: Check, item: EvaluatedCheck) -> Evaluation:
-    """Return the evaluation of a check, with all that its reference needs.
+    """Return the evaluation of a check that is complete enough for a reference.
 
     Raises
     ------
@@ -414,10 +379,7 @@ def _whole(check: Check, item: EvaluatedCheck) -> Evaluation:
 
 
 def _refuse_low(check: Check, evaluation: Evaluation, recording: Recording) -> None:
-    """Refuse a recording from which no drop could show, or note it.
-
-    Note a theta that is larger than its mean.
-    """
+    """Refuse or note a recording from which no drop could show, and note a theta larger than its mean."""
     fault, theta = floor_fault(check.task, evaluation.records), check.design.theta
     if fault is not None and not recording.accept_low:
         fix = "correct the task or the model; `accgate record --resume --accept-low` keeps it, and asks nothing again"
@@ -448,19 +410,13 @@ def _path(check: Check) -> Path:
 
 
 def _needs_answers(check: Check) -> bool:
-    """Tell whether the check's statistic counts answers.
-
-    Precision and recall do.
-    """
+    """Tell whether the check's statistic counts answers, as precision and recall do."""
     statistic = check.task.definition.statistic
     return statistic is not None and "answer" in statistic.needs
 
 
 def _about(check: Check, evaluation: Evaluation, info: EngineInfo, commit: str, both: Evaluation) -> ReferenceFile:
-    """Return what a reference says of its evaluation.
-
-    `both` has the records of the run that it is checked against, too.
-    """
+    """Return what a reference says of its evaluation; `both` includes the second run of `twice`."""
     records, figures = evaluation.records, Figures.of(evaluation.records)
     noise = figures_of(scores_of(both.records, check.task))["discordance"]
     rate = evaluation.asked / evaluation.seconds if evaluation.seconds and info.name != "recorded" else 0.0
@@ -485,8 +441,5 @@ def _about(check: Check, evaluation: Evaluation, info: EngineInfo, commit: str, 
 
 
 def _mean(counts: npt.NDArray[np.int32]) -> float | None:
-    """Average the counts, to a tenth.
-
-    None unless there are all.
-    """
+    """Average the counts, to a tenth; None unless every sample has one."""
     return round(int(counts.sum()) / len(counts), 1) if len(counts) and (counts >= 0).all() else None

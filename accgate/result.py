@@ -19,19 +19,18 @@ CAUSE, CAUSE_HTML = "cause.json", "cause.html"  # what `accgate blame` found
 
 @dataclass(frozen=True)
 class Result:
-    """A whole run.
+    """A whole run, whose verdict is the worst of its required checks and overall checks.
 
-    Its verdict is the worst of its required checks and overall checks. `overall` has a verdict for each model with two
-    or more paired checks: the exact test over all their samples, each with the same weight. Its `reasons` name the
-    checks that it leaves out; `n_max` is set where one could stop early. `rules` says whose rules decided: the file's
-    own; those of a base commit; in a bootstrap the file's own, because the base has none; or a pull request's own,
-    because somebody approved them. `beside` holds the verdicts that the other rules (a pull request's own, or those of
-    its base) give on the same records where they differ; they decide nothing. `samples` counts all evaluated samples,
-    and `cached` those of them that came from a cache and cost no tokens. `allowed` is how many harmless changes the
-    rules that decided fail at most, and `allowed_beside` how many a pull request's own rules do; null in results of
-    earlier versions, and where there are no own rules beside. `shards` counts the parts that were merged.
-    `saved_tokens` and `saved_seconds` are what early stopping saved against runs at a fixed n, from the tokens and the
-    time of the samples that were asked; null where nothing tells.
+    `overall` has a verdict for each model with two or more paired checks: the exact test over all their samples, each
+    with the same weight. Its `reasons` name the checks that it leaves out; `n_max` is set where one could stop early.
+    `rules` says whose rules decided: the file's own; those of a base commit; in a bootstrap the file's own, because the
+    base has none; or a pull request's own, because somebody approved them. `beside` holds the verdicts of the other
+    rules (a pull request's own, or those of its base) on the same records where they differ; they decide nothing.
+    `samples` counts all evaluated samples, and `cached` those that came from a cache and cost no tokens. `allowed` is
+    how many harmless changes the rules that decided fail at most, and `allowed_beside` how many a pull request's own
+    rules do; null in results of earlier versions, and where no other rules exist. `shards` counts the parts that were
+    merged. `saved_tokens` and `saved_seconds` are what early stopping saved against runs at a fixed n, by the tokens
+    and the time of the samples that were asked; null where nothing tells.
     """
 
     verdict: VerdictName
@@ -64,19 +63,13 @@ class Result:
 
 
 def deciding(verdicts: Iterable[Verdict]) -> list[VerdictName]:
-    """Return the verdicts that a run's own follows from.
-
-    They are the required ones, or all where none is.
-    """
+    """Return the verdicts that decide a run's: those of required checks, or all where no check is required."""
     tiers = [(verdict.tier, verdict.verdict) for verdict in verdicts]
     return [name for tier, name in tiers if tier == "required"] or [name for _, name in tiers]
 
 
 def to_json(value: Any) -> str:
-    """Write dataclasses as JSON, alone or in lists and tables.
-
-    A figure that does not exist is null, never NaN.
-    """
+    """Write dataclasses, alone or in lists and tables, as JSON with null for NaN and infinite figures."""
     return json.dumps(_finite(value), indent=2, ensure_ascii=False, allow_nan=False)
 
 
@@ -98,10 +91,9 @@ def result_of_verdict(verdict: Verdict) -> Result:
 
 @dataclass(frozen=True)
 class EngineInfo:
-    """What ran.
+    """The engine that ran, its version, and its hardware.
 
-    It is the engine, its version, and the hardware it ran on. `environment` has the versions of what lies under the
-    engine, such as torch and the driver, as far as known.
+    `environment` has the versions of what lies under the engine, such as torch and the driver, as far as known.
     """
 
     name: str

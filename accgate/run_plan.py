@@ -25,7 +25,7 @@ Rules = RuleSets | Literal["bootstrap"] | None
 class RulesPart:
     """The checks that share one set of rules and one account of alpha.
 
-    `is_new` marks those that a pull request adds, `tier` says whether they can fail the run, and `is_whole` that no
+    `is_new` marks checks that a pull request adds, and `tier` says whether they can fail the run. With `is_whole` no
     task of the file was left out.
     """
 
@@ -40,8 +40,8 @@ class RulesPart:
 class RunPlan:
     """Every check of a run, in parts that share their rules.
 
-    `rules` says whose they are. `own` are a pull request's own rules, where those of its base decide.
-    A plan of `stored` samples is for deciding again on records, without dataset or metric.
+    `rules` says whose rules decide. `own` are a pull request's own rules, where those of its base decide. A plan of
+    `stored` samples is for deciding again on records, without dataset or metric.
     """
 
     parts: tuple[RulesPart, ...]
@@ -56,17 +56,12 @@ class RunPlan:
 
     @property
     def decidable(self) -> list[Check]:
-        """The checks that have something to be held against.
-
-        The other sides are there, too. Nothing else is evaluated.
-        """
+        """The checks that are evaluated: those with a reference, those with another side, and these other sides."""
         return with_other_sides([c for c in self.checks if c.reference is not None or c.other_side is not None])
 
     @property
     def shard_plan(self) -> dict[str, object]:
-        """What decides of every check besides its records, as plain data.
-
-        All shards of a run have it alike.
+        """Everything that decides the checks except their records, as plain data; all shards must have the same.
 
         Raises
         ------
@@ -78,9 +73,7 @@ class RunPlan:
         return plan_of([(part.gate, part.checks) for part in self.parts])
 
     def refuse_unknown_samples(self) -> None:
-        """Refuse recorded samples that belong to no task of a whole file.
-
-        They must belong to none by a pull request's own rules either.
+        """Refuse recorded samples that belong to no task of a whole file, nor to a pull request's own rules.
 
         Raises
         ------
@@ -91,10 +84,7 @@ class RunPlan:
             refuse_unknown_ids([*self.checks, *(() if self.own is None else own_samples(self.own))])
 
     def watches(self, *, stops: bool = True) -> Watches:
-        """Return what may end the evaluation of each check early.
-
-        It adds what its scores are held against.
-        """
+        """Return, for each check, what its scores are compared with and what may end its evaluation early."""
         watches: dict[tuple[str, str], Watch | SideBySide] = {}
         watches |= {c.key: watch_of(c, stops=stops) for c in self.checks if c.reference is not None}
         pairs = [(part, check) for part in self.parts for check in part.checks if check.other_side is not None]
@@ -102,10 +92,9 @@ class RunPlan:
 
 
 def plan_run(config: Config, rules: Rules = None, *, stored: bool = False) -> RunPlan:
-    """Plan every check of a config.
+    """Plan every check of a config by its own rules, or by those of a pull request's base commit.
 
-    It is by its own rules, or of a pull request by those of its base commit. With `stored` samples (`plan_checks`) the
-    plan can only decide.
+    With `stored` samples (see `plan_checks`) the plan can only decide.
 
     Raises
     ------
@@ -142,7 +131,7 @@ def _refuse_broken(own: Config, *, stored: bool) -> None:
         for check in plan_checks(own, stored=stored) if own.pairs() else ():
             find_anchor(check.references, check.baseline, check.task.name)
     except BadInput as error:
-        why = "after the merge every run would end so, whoever approves the change"
+        why = "after the merge every run would fail with this, even if the change is approved"
         raise BadInput(*(f"{message} ({why})" for message in error.messages)) from error
 
 

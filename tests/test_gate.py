@@ -11,7 +11,7 @@ from accgate import run as run_gate
 from accgate.errors import BadInput
 from tests.support.cases import each
 from tests.support.decisions import unconditional_p
-from tests.support.gates import RIGHT, Project, right_but, write_lines
+from tests.support.gates import RIGHT, Project, right_but
 
 N = 200
 FULL = [RIGHT] * N
@@ -94,19 +94,6 @@ def three(tmp_path: Path) -> Project:
     return project.recorded(FULL, FULL, FULL)
 
 
-def test_holm_corrects_over_the_checks_and_gamma_is_at_the_alpha_applied(three: Project) -> None:
-    # p is 0.0078, 0.0078 and 0.0039, against Holm's alpha / 3, / 2 and / 1.
-    assert three.run(right_but(6, N), right_but(6, N), right_but(7, N)) == 1
-    first, second, third = three.result["checks"]
-    assert [c["verdict"] for c in (first, second, third)] == ["regression"] * 3
-    assert third["p_adjusted"] == pytest.approx(3 * unconditional_p(7, 0, N), rel=1e-3)
-    assert first["p_adjusted"] == second["p_adjusted"] == pytest.approx(2 * unconditional_p(6, 0, N), rel=1e-3)
-    for check, lost in ((first, 6), (third, 7)):
-        least = next(c for c in range(lost + 1) if unconditional_p(c, 0, N) <= check["alpha_applied"])
-        assert check["gamma"] == pytest.approx(100 - 100 * (least - 1) / N)
-        assert check["candidate"]["mean"] < check["gamma"]
-
-
 def test_holm_spares_what_each_check_alone_would_reject(three: Project) -> None:
     scores = (right_but(4, N), right_but(4, N), FULL)
     assert 0.05 / 3 < unconditional_p(4, 0, N) < 0.05
@@ -130,44 +117,6 @@ def test_a_task_is_checked_for_its_own_models_only(tmp_path: Path) -> None:
         ("m", "one"), ("other", "one"), ("other", "two")]  # fmt: skip
 
 
-def test_repeats_are_averaged_before_samples_are_paired(tmp_path: Path) -> None:
-    project = Project(tmp_path, n=20, repeats=4)
-    project.models["m"]["sampling"] = {"temperature": 0.7}
-    project.write()
-
-    def answers(right: int) -> None:
-        rows = [{"id": i, "repeat": r, "score": 100 * (r < right)} for i in project.ids() for r in range(4)]
-        write_lines(project.scores, rows)
-
-    answers(3)
-    assert project.record() == 0
-    answers(2)
-    assert project.run() == 1
-    check = project.check
-    assert (check["reference"]["mean"], check["candidate"]["mean"], check["n"]) == (75.0, 50.0, 20)
-    assert (project.result["samples"], check["difference"]) == (80, -25.0)
-    assert not any("repeats" in reason for reason in check["reasons"])
-
-
-def test_sampled_replies_with_few_repeats_are_pointed_out(project: Project) -> None:
-    project.models["m"]["sampling"] = {"temperature": 0.7}
-    project.write()
-    assert project.run(right_but(50, N)) == 0
-    assert any("repeats = 4" in reason for reason in project.check["reasons"])
-
-
-def test_a_failing_engine_of_one_model_leaves_the_others_decided(project: Project) -> None:
-    project.models["down"] = {
-        "engine": "openai", "model": "x", "baseline": "m",
-        "options": {"base_url": "http://127.0.0.1:9/v1", "max_retries": 0},
-    }  # fmt: skip
-    project.write()
-    assert project.run(right_but(50, N)) == 3
-    good, bad = project.result["checks"]
-    assert (good["verdict"], bad["verdict"], bad["candidate"]["mean"]) == ("pass", "error", None)
-    assert "127.0.0.1:9" in bad["reasons"][0]
-
-
 def test_from_python_run_takes_a_path_as_well_as_a_config(project: Project) -> None:
     project.answer(right_but(84, N))
     for config in (str(project.config), project.config, load_config(project.config)):
@@ -181,25 +130,3 @@ def test_from_python_run_takes_a_path_as_well_as_a_config(project: Project) -> N
     project.scores.write_text("")
     with pytest.raises(BadInput, match="holds no records"):
         run_gate(load_config(project.config), out=project.out)
-
-
-def test_scores_as_fractions_are_scaled_by_the_engines_option(project: Project) -> None:
-    project.answer([score / 100 for score in right_but(50, N)])
-    assert project.run() == 2
-    project.models["m"]["options"] = {"scale": 100.0}
-    project.write()
-    assert project.run() == 0
-    assert project.check["candidate"]["mean"] == 75.0
-
-
-def test_a_run_that_failed_goes_on_with_resume_and_is_decided_on_all_samples(project: Project, capsys) -> None:
-    scores = right_but(50, N)
-    rows = [{"id": i, "score": s} for i, s in zip(project.ids(), scores, strict=True)]
-    write_lines(project.scores, [*rows[:-4], *({"id": row["id"], "error": "HTTP 500"} for row in rows[-4:])])
-    assert project.run() == 3
-    assert project.result["verdict"] == "error"
-    assert project.run(right_but(50, N)) == 2
-    assert "--resume" in capsys.readouterr().err
-    assert project.run(args=["--resume"]) == 0
-    assert (project.check["n"], project.check["candidate"]["mean"]) == (N, 75.0)
-    assert project.run() == 0  # a finished run starts anew

@@ -87,13 +87,11 @@ REPLIES: list[tuple[Any, str | None, float]] = [
     ({"tool_calls": call("City1")["tool_calls"] * 2}, f"[{WEATHER}, {WEATHER}]", 0.0),
     ({"tool_calls": [{"function": {"name": "get_weather", "arguments": '{"city": "C'}}]},
      '[{"name": "get_weather", "arguments": "{\\"city\\": \\"C"}]', 0.0),
-    ({"tool_calls": [{"function": {"name": "get_weather"}}]}, '[{"name": "get_weather", "arguments": {}}]', 0.0),
     ("It is warm.", "[]", 0.0),
     (f"[{WEATHER}]", None, 0.0),  # a call written as text
     (json.dumps({"content": "", "tool_calls": [json.loads(WEATHER)]}), None, 0.0),  # a forged record
     ("The function get_weather(city) would tell, and `get_weather` alone.", "[]", 0.0),
     (f"<tool_call>{WEATHER}</tool_call>", None, 0.0),  # which no parser read
-    ("", None, 0.0),
     ({"content": None}, None, 0.0),
 ]  # fmt: skip
 

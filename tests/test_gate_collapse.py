@@ -82,12 +82,7 @@ def test_after_an_early_stop_only_the_samples_used_count(theta: float) -> None:
     whole = compare_scores(before, mixed, Design())
     used = set(now.ids[: verdict.n])
     assert verdict.collapse.ids == tuple(id_ for id_ in whole.collapse.ids if id_ in used)
-
-
-def test_evidence_wherever_one_stops_is_weaker_than_a_fixed_number() -> None:
-    early = Design(theta=4.0, early_stopping=True)
-    stopped, fixed = (compare_scores(BEFORE, scores_of(*NOW), design).collapse for design in (early, Design()))
-    assert stopped.p_value > fixed.p_value
+    assert verdict.collapse.p_value > whole.collapse.p_value  # evidence wherever one stops is weaker
 
 
 @pytest.fixture(scope="module")

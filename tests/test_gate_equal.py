@@ -252,6 +252,10 @@ def test_a_healthy_deterministic_pair_takes_some_90_samples_at_theta_2(tmp_path:
     assert (pair.check["n_max"], pair.check["discordance_planned"]) == (570, 0.0)
 
 
+def test_both_wrong_everywhere_is_no_pass(tmp_path: Path) -> None:
+    assert Recordings(tmp_path, n=100, theta=10.0).gate_of(right_but(100), right_but(100)) == 4
+
+
 @each(("temperature", "planned", "n"), [(0.0, 0.0, 570), (0.7, None, 600)])
 def test_no_change_is_expected_where_both_are_greedy(
     tmp_path: Path, temperature: float, planned: float | None, n: int
@@ -270,12 +274,6 @@ def test_without_an_early_stop_all_samples_decide(tmp_path: Path) -> None:
     assert (pair.check["answer"], pair.check["test"], pair.check["n_max"]) == ("worse", "unconditional", None)
 
 
-def test_both_wrong_everywhere_is_no_pass(tmp_path: Path) -> None:
-    pair = Recordings(tmp_path, n=200, theta=10.0)
-    assert pair.gate_of(right_but(200), right_but(200)) != 0
-    assert pair.check["verdict"] in ("inconclusive", "error")
-
-
 @each(
     ("model", "task", "message"),
     [
@@ -285,10 +283,8 @@ def test_both_wrong_everywhere_is_no_pass(tmp_path: Path) -> None:
         ({"baseline": "cold"}, {}, "models.warm.equal_to: is set together with baseline"),
         ({}, {"target": 0.0}, "tasks.sums.target: does not go with equal_to of warm"),
         ({}, {"reference": 50.0, "reference_num_samples": 9}, "tasks.sums.reference: does not go with equal_to"),
-        ({}, {"allowed_drop": 1.0}, "tasks.sums.allowed_drop: does not go with equal_to"),
         ({}, {"certify": True}, "tasks.sums.certify: does not go with equal_to"),
         ({}, {"max_slower": "10%"}, "tasks.sums.max_slower: does not go with equal_to"),
-        ({}, {"max_more_tokens": "10%"}, "tasks.sums.max_more_tokens: does not go with equal_to"),
     ],
 )
 def test_what_says_nothing_of_equality_is_refused(

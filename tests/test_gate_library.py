@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import random
 import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -14,8 +13,7 @@ import pytest
 from accgate import metrics
 from accgate.records.file import read_records
 from accgate.tasks import rows as task_rows
-from tests.support.gates import Project, said, write_lines
-from tests.support.loading import load_task
+from tests.support.gates import Project, said
 from tests.support.servers import Server
 from tests.tasks.dataset_rows import MMLU, MMLU_DEV
 
@@ -24,7 +22,6 @@ NAMES = {
     "mmlu_calibration": "ece",
     "triviaqa_confidence": "accuracy_coverage_auc",
     "sst2_typos": "attack_success_rate",
-    "qnli_word_order": "performance_drop_rate",
 }
 HUB: dict[tuple[str, str | None, str], Sequence[dict[str, Any]]] = {
     ("cais/mmlu", "all", "test"): [
@@ -38,12 +35,7 @@ HUB: dict[tuple[str, str | None, str], Sequence[dict[str, Any]]] = {
         {"sentence": f"film number {i} is quite a wonderful thing to behold . ", "label": i % 2, "idx": i}
         for i in range(N)
     ],
-    ("nyu-mll/glue", "qnli", "validation"): [
-        {"question": f"Who won number {i} ?", "sentence": f"The winner of race {i} was my old friend Ada .",
-         "label": i % 2, "idx": i}
-        for i in range(N)
-    ],
-}  # fmt: skip
+}
 
 
 @pytest.fixture(autouse=True)
@@ -89,9 +81,9 @@ def trivia(sure_when_wrong: bool) -> Callable[[str], str]:
     return answer
 
 
-def classifier(question: str, answers: tuple[str, str], lost: float) -> Callable[[str], str]:
+def classifier(lost: float) -> Callable[[str], str]:
     """Right on every sentence as it is, and wrong on this share of those that were changed."""
-    rows = HUB["nyu-mll/glue", question, "validation"]
+    answers, rows = ("negative", "Positive."), HUB["nyu-mll/glue", "sst2", "validation"]
     plain = {row["sentence"].strip(): row["label"] for row in rows}
 
     def answer(prompt: str) -> str:
@@ -103,11 +95,9 @@ def classifier(question: str, answers: tuple[str, str], lost: float) -> Callable
     return answer
 
 
-SST2, QNLI = ("negative", "Positive."), ("Yes", "no")
 SERVED: list[tuple[str, Callable[[str], str], Callable[[str], str]]] = [
     ("triviaqa_confidence", trivia(False), trivia(True)),
-    ("sst2_typos", classifier("sst2", SST2, 0.1), classifier("sst2", SST2, 0.4)),
-    ("qnli_word_order", classifier("qnli", QNLI, 0.1), classifier("qnli", QNLI, 0.4)),
+    ("sst2_typos", classifier(0.1), classifier(0.4)),
 ]
 
 
@@ -139,39 +129,6 @@ def test_calibration_by_likelihood_is_recorded_and_decided_with_a_server(tmp_pat
         assert (project.run(), project.check["verdict"]) == (0, "pass")
     reference, candidate = (project.check[side]["mean"] for side in ("reference", "candidate"))
     assert candidate == reference == pytest.approx(0.0, abs=1.0)  # a quarter sure, and right in a quarter
-
-
-def recorded(name: str, worse: bool) -> list[dict[str, Any]]:
-    """What a model scored: of the worse one the mean is the same."""
-    draw = random.Random(name)
-    lines = []
-    for sample in load_task(name).samples:
-        right = draw.random() < 0.75
-        score = 100.0 if right else 0.0
-        line = {"id": sample.id, "score": score}
-        if name == "mmlu_calibration":
-            line["confidence"] = min(1.0, (0.95 if worse else 0.75) + draw.uniform(-0.04, 0.04))
-        elif name == "triviaqa_confidence":
-            line["confidence"] = draw.uniform(0.1, 0.9) if worse else draw.uniform(0.5, 1.0) * (1 if right else 0.6)
-        elif right or name == "qnli_word_order":
-            line["attacked"] = score if draw.random() > (0.4 if worse else 0.1) else 0.0
-        lines.append(line)
-    return lines
-
-
-@pytest.mark.parametrize("name", list(NAMES))
-def test_recorded_scores_are_decided_on_the_statistic(name: str, tmp_path: Path) -> None:
-    project = project_of(tmp_path, name, engine="recorded", model="m.jsonl")
-    write_lines(project.scores, recorded(name, worse=False))
-    assert project.record() == 0
-    assert project.run() == 0
-    write_lines(project.scores, recorded(name, worse=True))
-    assert project.run() == 1
-    check = project.check
-    assert (check["verdict"], check["test"]) == ("regression", "influence")
-    assert check["higher_is_better"] == (name == "triviaqa_confidence")
-    records = read_records(project.out / "m" / f"{name}.jsonl")
-    assert check["candidate"]["mean"] == pytest.approx(metrics.aggregate(NAMES[name])(records))
 
 
 def test_a_model_that_never_says_how_sure_it_is_is_an_error_and_no_pass(tmp_path: Path, capsys) -> None:

@@ -57,16 +57,6 @@ def test_generated_code_is_run_against_its_tests(tmp_path: Path) -> None:
     assert all(record.error is None for record in records)
 
 
-def test_generated_code_may_use_the_packages_that_the_task_names(tmp_path: Path) -> None:
-    solution = "```python3\nimport numpy as np\ndef {0}(x):\n    return int(np.array([x]).sum() * 2)\n```"
-    task = {key: value for key, value in CODE.items() if key != "extract.regex"}
-    task |= {"extract.form": "python", "metric_options": {"packages": ["numpy"]}}
-    write_task(tmp_path, "own", PROGRAMS[:2], **task)
-    with Server(lambda prompt: solution.format(re.findall(r"double\d", prompt)[0])) as server:
-        records = recorded(gate(tmp_path, server, task={"run_code": True}))
-    assert [record.score for record in records] == [100, 100]
-
-
 def test_what_a_metric_needs_and_is_not_installed_is_said_before_anything_is_asked(
     tmp_path: Path, capsys, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -180,38 +170,10 @@ def test_a_judge_that_is_missing_or_no_model_is_refused(
     assert message in said(capsys)
 
 
-@each(
-    ("keys", "message"),
-    [
-        ({"attack": [{"kind": "typos", "rat": 0.2}]}, "rat: unknown key; did you mean 'rate'?"),
-        ({"dataset__where": "{{ q == 'no' }}"}, "dataset.where: leaves none of the 1 rows"),
-    ],
-)
-def test_an_attack_or_a_condition_that_cannot_be_met_is_refused(
-    tmp_path: Path, capsys, keys: dict[str, Any], message: str
-) -> None:
-    write_task(tmp_path, "own", [{"q": "1 + 1", "a": 2}], **keys)
-    with Server() as server:
-        assert main(["plan", str(gate(tmp_path, server))]) == 2
-    assert message in said(capsys)
-
-
 QUIZ = {
     "prompt": "{{ q }}", "target": "{{ a }}", "metric": "exact_match", "mode": "completion",
     "choices.options": "{{ o | tojson }}", "choices.by": "likelihood",
 }  # fmt: skip
-
-
-def test_options_are_scored_by_a_server_that_gives_log_probabilities(tmp_path: Path) -> None:
-    rows = [{"q": f"Question {i}?", "o": ["a longer option", "no"], "a": "B" if i else "A"} for i in range(4)]
-    write_task(tmp_path, "own", rows, **QUIZ)
-    with Server() as server:
-        records = recorded(gate(tmp_path, server))
-        assert {seen.path for seen in server.seen} == {"/v1/completions"}
-        assert len(server.seen) == 8
-    assert sorted(record.score for record in records) == [0, 100, 100, 100]
-    assert {record.answer for record in records} == {"B"}
-    assert all(0.5 < record.confidence < 1.0 for record in records)
 
 
 def test_an_engine_that_scores_nothing_names_the_alternative(tmp_path: Path) -> None:
@@ -220,17 +182,3 @@ def test_an_engine_that_scores_nothing_names_the_alternative(tmp_path: Path) -> 
     lack = str(missing_ability(SimpleNamespace(), check))
     assert "compares log-likelihoods, which the engine of m does not give" in lack
     assert 'choose = "letter"' in lack
-
-
-def test_rows_can_come_from_a_file_that_accuracy_toml_names(tmp_path: Path, capsys) -> None:
-    write_task(tmp_path, "own", [{"q": "1 + 1", "a": 2}], prompt="{{ q }}", target="{{ a }}")
-    definition = (tmp_path / "own.toml").read_text()
-    rows = {"examples": [{"q": f"{i} + {i}", "a": 2 * i, "use": i % 2} for i in range(1, 9)]}
-    (tmp_path / "mine.json").write_text(json.dumps(rows))
-    (tmp_path / "own.toml").write_text(definition + 'dataset.path = "examples"\ndataset.where = "{{ use }}"\n')
-    with Server() as server:
-        config = gate(tmp_path, server, task={"dataset": "mine.json"})
-        assert sorted(record.target for record in recorded(config)) == ["10", "14", "2", "6"]
-        config.write_text(config.read_text().replace("mine.json", "yours.json"))
-        assert main(["plan", str(config)]) == 2
-    assert "tasks.own.dataset: there is no file 'yours.json'" in said(capsys)

@@ -41,8 +41,8 @@ def test_a_name_that_does_not_exist_is_an_attribute_error() -> None:
 
 
 def test_a_function_stays_one_when_its_package_is_loaded() -> None:
-    assert "accgate.planning" in loaded("import accgate.planning, accgate.decision, accgate.gate; accgate.plan(2.0)")
-    assert "accgate.decision" in loaded("import accgate.planning, accgate.decision; accgate.compare([0.0], [0.0])")
+    packages = "import accgate.planning, accgate.decision, accgate.gate"
+    assert "accgate.planning" in loaded(f"{packages}; accgate.plan(2.0); accgate.compare([0.0], [0.0])")
 
 
 SCRIPT = """
@@ -80,21 +80,9 @@ def test_a_users_script_sees_real_types(tmp_path: Path) -> None:
     assert [re.search(r":(\d+): .*\[(.*)\]", line)[2] for line in errors] == ["call-arg", "arg-type"], done.stdout
 
 
-def test_the_documented_functions_do_what_they_say() -> None:
-    assert {"compare", "plan", "run", "load_config", "metrics", "errors", "Verdict"} <= set(accgate.__all__)
-    assert isinstance(accgate.compare([100.0], [100.0]), accgate.Verdict)
-    assert accgate.plan(2.0, sigma=50.0).n == 7729
-    assert accgate.metrics.get("numeric_match")("1,234", "1234") == 100.0
-    assert accgate.load_config("configs/quickstart.toml").pairs()
-    assert accgate.__version__[0].isdigit()
-
-
-HELP = (("--help",), ("--version",), ("compare", "--help"), ("run", "--help"))
-
-
-@each("code", ["import accgate", *(command(*arguments) for arguments in HELP)])
-def test_importing_accgate_and_help_load_nothing_heavy(code: str) -> None:
-    assert not loaded(code) & set(HEAVY)
+def test_importing_accgate_and_help_load_nothing_heavy() -> None:
+    helps = (["--help"], ["--version"], ["compare", "--help"], ["run", "--help"])
+    assert not loaded("import accgate\n" + "\n".join(command(*arguments) for arguments in helps)) & set(HEAVY)
 
 
 @each("as_json", [(), ("--json",)])

@@ -3,7 +3,6 @@
 import json
 import math
 from contextlib import redirect_stdout
-from dataclasses import replace
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -43,15 +42,15 @@ def strict_json(text: str) -> Any:
     return json.loads(text, parse_constant=refuse_constant)
 
 
-@each("case", ["pass", "regression", "error", "no-reference", "nothing changed", "target", "two-sample"])
+@each("case", ["pass", "regression", "error", "no-reference", "target", "two-sample"])
 def test_every_result_fits_the_schema_and_holds_no_nan(tmp_path: Path, validators: Any, case: str) -> None:
     keys: dict[str, dict[str, Any]] = {
         "target": {"target": 50.0, "sigma": 0.0},
         "two-sample": {"reference": 50.0, "reference_num_samples": 10, "sigma": 50.0},
     }
     project = Project(tmp_path, n=N, **keys.get(case, {}))
-    if case in ("pass", "regression", "error", "nothing changed"):
-        project.record(right_but(10, N))
+    if case in ("pass", "regression", "error"):
+        project.recorded(right_but(10, N))
     scores = {"regression": right_but(60, N), "pass": right_but(9, N), "error": right_but(10, 50)}
     project.run(scores.get(case, right_but(10, N)))
     text = (project.out / "accgate.json").read_text()
@@ -91,12 +90,6 @@ def test_the_stale_result_and_report_are_gone_when_a_run_fails(tmp_path: Path, f
     assert not (project.out / "report.md").exists()
 
 
-def test_a_result_reads_back_as_it_was_written(tmp_path: Path) -> None:
-    verdict = compare([RIGHT, 0.0] * 20, [RIGHT, 12.5] * 20, theta=2.0)
-    result = replace(result_of_verdict(verdict), seconds=1.5, correction="holm")
-    assert read_result(write_result(result, tmp_path / "new" / "folder")) == result
-
-
 def test_a_figure_that_does_not_exist_is_null(tmp_path: Path) -> None:
     verdict = Verdict(
         "m", "t", "error", None, 3, ReferenceSummary(math.nan, 3), CandidateSummary(None, 3, 3), 0.05, 0.2,
@@ -119,15 +112,10 @@ def test_one_verdict_of_compare_is_read_as_a_result_of_one_check(tmp_path: Path)
 @each(
     ("text", "message"),
     [
-        ("{", "cannot be read as JSON"),
         ("[" * 100_000, "cannot be read as JSON"),
         ("[]", "is not a result: "),
-        ("{}", "is not a result: model: "),
         ('{"verdict": "fine", "exit_code": 0, "checks": []}', "is not a result: verdict: "),
-        (
-            '{"verdict": "pass", "exit_code": 0, "checks": [{"verdict": "pass"}]}',
-            r"checks\.0\.model: .* \(\d+ faults\)",
-        ),
+        ('{"verdict": "pass", "exit_code": 0, "checks": [{"verdict": "pass"}]}', r"checks\.0\.model: .* \(\d+ faults"),
     ],
 )
 def test_what_is_no_result_is_refused_with_file_and_place(tmp_path: Path, text: str, message: str) -> None:

@@ -16,7 +16,7 @@ from accgate.stats.names import TESTS
 from accgate.stats.result import Interval
 from accgate.verdict import Allowed, CandidateSummary, Drift, Verdict
 from accgate.verdict.advice import ALONE, advice
-from accgate.verdict.sentences import flip_counts, sentence
+from accgate.verdict.sentences import sentence
 from tests.report.runs import result_of, verdict_of
 from tests.support.cases import each
 from tests.support.gates import RIGHT, right_but
@@ -82,19 +82,17 @@ def test_a_check_without_figures_says_its_reasons_and_the_fix(verdict: Any) -> N
 
 
 def test_alpha_names_the_correction_and_what_it_left() -> None:
-    one = verdict_of(alpha_applied=0.025, p_adjusted=0.04)
-    told = parts(one, verdict_of(task="u"), correction="holm")
-    assert "At most 500 of 10,000 harmless changes fail (alpha 0.05)." in told["Alpha"]
-    assert "The run has 2 checks: alpha is shared among them by Holm's procedure" in told["Alpha"]
-    assert "(holm), 0.025 here." in told["Alpha"]
+    one, other = verdict_of(alpha_applied=0.025, p_adjusted=0.04), verdict_of(task="u")
+    told = parts(one, other, correction="holm")
+    assert "2 checks: alpha is shared among them by Holm's procedure (holm), 0.025 here." in told["Alpha"]
     assert "Corrected for the other checks, p = 0.0400, against 0.05." in told["p"]
     assert "2 checks" not in parts(one)["Alpha"]
-    assert "2 checks" not in parts(one, verdict_of(task="u"), correction="none")["Alpha"]
-    told = parts(one, verdict_of(task="u"), correction="holm", allowed=Allowed(0.03, 0.01, 0.01, new=0.05))
-    assert "At most 1,000 of 10,000 harmless changes fail: 500 by the base's checks, 500 more by" in told["Alpha"]
+    assert "2 checks" not in parts(one, other, correction="none")["Alpha"]
+    told = parts(one, other, correction="holm", allowed=Allowed(0.03, 0.01, 0.01, new=0.05))
+    assert "fail: 500 by the base's checks, 500 more by" in told["Alpha"]
     assert "The overall checks and the limits on costs have a fifth of alpha each." in told["Alpha"]
-    assert "the rest is shared among them by Holm's procedure (holm), 0.025 here." in told["Alpha"]
-    assert "The run has" not in parts(replace(one, is_new=True), verdict_of(task="u"), correction="holm")["Alpha"]
+    assert "the rest is shared" in told["Alpha"]
+    assert "The run has" not in parts(replace(one, is_new=True), other, correction="holm")["Alpha"]
 
 
 @each(
@@ -117,48 +115,27 @@ def test_the_rules_and_the_other_rules_verdict_stand_beside() -> None:
     beside = (verdict_of("regression"), verdict_of("regression", task="u"))
     told = parts(verdict_of(is_new=True), rules="base", beside=beside)["Rules"]
     assert told.count("own rules say") == told.count("own rules say: regression.") == 1
-    for words in (
-        "Decided by the rules of the base commit",
-        "The check is new in this pull request.",
-        "The guard says",
-    ):
-        assert words in told
-
-
-def test_a_sentence_turns_round_for_lower_is_better() -> None:
-    text = sentence(compare([10.0, 12.0] * 20, [11.0, 12.5] * 20, higher_is_better=False))
-    for words in ("mean is higher than the reference's", "the gate fails above gamma", "sees a rise of"):
-        assert words in text
+    assert all(words in told for words in ("rules of the base commit", "new in this pull request", "The guard says"))
 
 
 @each("test", [*(test for test in TESTS if test != "auto"), "influence"])
 def test_every_test_is_named_and_says_why_it_fits(test: str) -> None:
     told = parts(verdict_of(test=test))["Test"]
-    assert f"({test})" in told
     assert len(told.partition(f"({test}). ")[2]) > 20
-
-
-# The sentence of a check
-
-
-def test_a_sentence_gives_test_alpha_p_gamma_and_what_could_be_seen() -> None:
-    text = sentence(verdict_of())
-    for part in (
-        "candidate's mean is lower than the reference's by a paired test of the same samples on 100 samples",
-        "at alpha 0.05: p = 0.0100",
-        "the gate fails below gamma = 72.5, the mean is 70.0",
-        "This run sees a drop of 3.0 points or more with 80% probability.",
-    ):
-        assert part in text
 
 
 @each(
     ("keys", "part"),
     [
+        (
+            {},
+            "lower than the reference's by a paired test of the same samples on 100 samples, at alpha 0.05: p = 0.0100",
+        ),
+        ({}, "fails below gamma = 72.5, the mean is 70.0. This run sees a drop of 3.0 points or more with 80%"),
+        ({"higher_is_better": False, "gamma": 60.0}, "is higher than the reference's"),
+        ({"higher_is_better": False, "gamma": 60.0}, "the gate fails above gamma = 60.0"),
         ({"test": "target"}, "lower than the target's by a test of the mean against the target"),
-        ({"test": "two-sample"}, "by a two-sample test of the means"),
         ({"test": None}, "by a test on"),
-        ({"test": "permutation"}, "by a sign-flip permutation test of the same samples on"),
         ({"gamma": None}, "no outcome of these samples would have failed the gate"),
         (
             {"name": "error", "p_value": None, "reasons": ("no reference", "record one")},
@@ -170,12 +147,6 @@ def test_a_sentence_gives_test_alpha_p_gamma_and_what_could_be_seen() -> None:
 def test_a_sentence_names_the_test_and_says_what_is_missing(keys: dict[str, Any], part: str) -> None:
     assert part in sentence(verdict_of(**keys))
     assert "sees" not in sentence(verdict_of(theta=None))
-
-
-def test_changes_are_counted_for_paired_scores_only() -> None:
-    verdict = compare([RIGHT] * 200, right_but(3, 200))
-    assert flip_counts(verdict) == "3 samples got worse, 0 better (1.5% changed)"
-    assert flip_counts(verdict_of(discordance=None)) is None
 
 
 # A verdict by itself, in Python and in a notebook

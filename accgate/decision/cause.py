@@ -1,7 +1,4 @@
-"""What trials of lost answers show.
-
-It is which changed setting explains them, and which are lost for good.
-"""
+"""What trials of lost answers show: which changed setting explains them, and which are lost for good."""
 
 from __future__ import annotations
 
@@ -28,9 +25,9 @@ MOST = 10**9  # questions and samples of a search that can be
 
 @dataclass(frozen=True)
 class Change:
-    """A setting that differs from the reference's.
+    """A setting that differs from the reference's, with its values as short texts.
 
-    `before` and `now` are short texts of its values. `why` says of one that cannot be put back why not.
+    `why` says why the setting cannot be put back, where it cannot.
     """
 
     name: str
@@ -48,11 +45,11 @@ class Change:
 class Trial:
     """What some settings do, on samples that were asked with and without them.
 
-    Of `n` samples asked both ways, `better` and `worse` count those whose score was better and worse with the
-    reference's values; `lost`, `back` and `gone` count the same of the run's lost answers alone. Of the run's `gained`
-    answers `undone` went with the reference's values. Where the settings lose as many answers as they gain, better and
-    worse are a fair coin, and `evidence`, a factor that reaches 1 / alpha with probability alpha, stays small. Of two
-    trials of the same settings the later one's is the mean of both. `level` is the share of alpha that these settings
+    `n` samples were asked both ways: `better` and `worse` count those whose score was better and worse with the
+    reference's values. Among the run's lost answers these counts are `lost`, `back` and `gone`, and of its `gained`
+    answers `undone` were lost with the reference's values. Where the settings lose as many answers as they gain, better
+    and worse are a fair coin, and the factor `evidence` reaches 1 / alpha with probability alpha at most. The second of
+    two trials of the same settings has the mean of both factors. `level` is the share of alpha that these settings
     have. `problem` says why the model could not be asked with them.
     """
 
@@ -73,10 +70,7 @@ class Trial:
 
     @property
     def p_value(self) -> float:
-        """p of the hypothesis that these settings lose no more than they gain.
-
-        It is valid whenever the trial ended.
-        """
+        """p of the hypothesis that these settings lose no more than they gain, valid whenever the trial ended."""
         return min(1.0, 1.0 / self.evidence) if self.evidence > 0.0 else 1.0
 
 
@@ -84,11 +78,10 @@ class Trial:
 class Blame:
     """Which changed settings explain the lost answers of a check.
 
-    `lost` and `gained` count the answers that the run lost and gained; of the lost ones, asked again with nothing
-    changed, `by_chance` of `control` came back. `p_value` is the run's, which failed at `run_alpha`. `causes` are the
-    settings found, with the number of lost answers that each explains. `fixed` names what differs and cannot be put
-    back. `questions` counts what was asked, `alpha` bounds the chance that any setting is named that loses nothing,
-    also after a false alarm.
+    The run lost and gained so many answers; `control` lost ones were asked again with nothing changed, and `by_chance`
+    of these came back. `p_value` is the run's, which failed at `run_alpha`. `causes` are the settings found, with the
+    number of lost answers that each explains. `fixed` names what differs and cannot be put back. `questions` counts the
+    requests. `alpha` bounds the chance of naming a setting that loses nothing, also after a false alarm.
     """
 
     model: str
@@ -110,10 +103,10 @@ class Blame:
 
 @dataclass(frozen=True)
 class Explained:
-    """The part of the lost answers that some settings explain.
+    """The `count` of the lost answers that some settings explain.
 
-    It is at least `least` with probability 1 - alpha, and at most `most` with the same. Of the gained answers that
-    were asked they explain `gained`.
+    It is `least` or more with probability 1 - alpha, and `most` or less with the same. The settings also explain
+    `gained` of the gained answers that were asked.
     """
 
     settings: tuple[str, ...]
@@ -136,9 +129,7 @@ def trial_of(
     *,
     earlier: float | None = None,
 ) -> Trial:
-    """Return what a trial shows so far.
-
-    It has the evidence of an earlier one of the same settings.
+    """Return what a trial shows so far, with the `earlier` evidence of another trial of the same settings.
 
     Parameters
     ----------
@@ -166,10 +157,9 @@ def trial_of(
 
 
 def _with_finding(trial: Trial, earlier: float | None) -> Trial:
-    """Find what the counts of a trial show.
+    """Find what the counts of a trial show, with the evidence of an earlier trial of the same settings.
 
-    They come with the evidence of an earlier one of the same settings. Both trials may see the same flips, so that a
-    product of the two would count them twice.
+    Both trials may see the same flips, which a product of their evidence would count twice: hence the mean.
     """
     evidence = min(coin_evidence(trial.better, trial.worse), MOST_EVIDENCE)
     if earlier is not None:
@@ -194,10 +184,7 @@ def flips_either_way(lost: int, gained: int) -> bool:
 
 
 def is_consistent(blame: Blame) -> bool:
-    """Tell whether levels, evidence, findings and causes follow from the counts.
-
-    These must be counts of one search, too.
-    """
+    """Tell whether levels, evidence, findings and causes follow from counts that one search can have."""
     names = {change.name for change in blame.changes}
     rates = 0.0 < blame.alpha < 0.5 and 0.0 < blame.run_alpha < 0.5 and 0.0 <= (blame.p_value or 0.0) <= 1.0
     if not rates or not 0 < len(names) == len(blame.changes) or not 0 <= blame.questions <= MOST:
@@ -233,10 +220,10 @@ def _is_possible(trial: Trial, blame: Blame) -> bool:
 
 
 def is_finished(trial: Trial, lost: int) -> bool:
-    """Tell whether nothing more is to be asked.
+    """Tell whether a trial needs no more answers.
 
-    A cause is finished once it is known how much it explains, others once they are clear. Past the lost answers a trial
-    goes on only while it points at a cause.
+    A cause is finished once it is known how much it explains, other settings once they are cleared. After all lost
+    answers a trial goes on only while it points at a cause.
     """
     if trial.finding in ("no cause", "either way"):
         return True
@@ -246,11 +233,10 @@ def is_finished(trial: Trial, lost: int) -> bool:
 
 
 def selection_of(p_value: float | None, run_alpha: float, alpha: float) -> float:
-    """Return the factor of alpha of a search in a run that failed.
+    """Return the factor by which a search in a failed run lowers alpha.
 
-    The run was chosen for having failed. Of healthy runs one in 1 / `run_alpha` fails, and its lost answers are more
-    than its gained ones by that choice alone. The factor is 1 where so small a p-value comes after one false alarm in 2
-    / `alpha` at most.
+    The run was chosen for having failed: a share `run_alpha` of healthy runs fails, and loses more answers than it
+    gains by that choice alone. The factor is 1 where at most one false alarm in 2 / `alpha` has so small a p-value.
 
     >>> selection_of(0.04, 0.05, 0.05), selection_of(0.001, 0.05, 0.05)
     (0.05, 1.0)
@@ -261,8 +247,8 @@ def selection_of(p_value: float | None, run_alpha: float, alpha: float) -> float
 def levels_of(alpha: float, count: int, selection: float = 1.0, *, is_gated: bool = True) -> dict[Kind, float]:
     """Return the share of alpha of each kind of trial of `count` settings.
 
-    Single ones are tried only once all put back together are shown to explain a loss: after a false alarm that bounds
-    whatever is named. Where it could not be tried (not `is_gated`), they are held to it themselves.
+    Single settings are tried only after all of them put back together were shown to explain a loss, which bounds what
+    is named after a false alarm. Where that could not be tried (not `is_gated`), single settings have its level.
 
     >>> round(levels_of(0.05, 1, 0.05)["put back"], 5), {kind: round(x, 5) for kind, x in levels_of(0.05, 4).items()}
     (0.00125, {'all back': 0.025, 'put back': 0.005, 'set alone': 0.01, 'pair back': 0.00167})
@@ -285,7 +271,7 @@ def causes_of(trials: Sequence[Trial], lost: int, alpha: float) -> tuple[Explain
         own = [trial for trial in trials if trial.settings == settings]
         alone = next((trial for trial in own if trial.kind == "set alone"), None)
         first = next((trial for trial in own if trial.kind != "set alone"), own[0])
-        # Those that come back with it, less those that then go.
+        # The answers that come back without the settings, less those that are lost then.
         count = max(0, round(lost * ((first.back - first.gone) / first.lost))) if first.lost else 0
         harms, bounds = None if alone is None else _harms(alone), explained_bounds(first, lost, alpha)
         explained.append(Explained(settings, count, lost, *bounds, first.undone, harms))
@@ -293,20 +279,14 @@ def causes_of(trials: Sequence[Trial], lost: int, alpha: float) -> tuple[Explain
 
 
 def _harms(alone: Trial) -> bool | None:
-    """Tell whether settings lose answers when nothing else is changed.
-
-    None where that is not clear.
-    """
+    """Tell whether settings lose answers when nothing else is changed, if that is clear."""
     if coin_evidence(alone.better, alone.worse) >= SURE:
         return True
     return False if share_evidence(alone.back, alone.lost - alone.back, LITTLE) >= SURE else None
 
 
 def explained_bounds(trial: Trial, lost: int, alpha: float) -> tuple[int, int]:
-    """Bound how many of `lost` answers come back by a trial's settings.
-
-    They are the least and the most, each with 1 - alpha.
-    """
+    """Bound how many of `lost` answers come back by a trial's settings, each bound with 1 - alpha."""
     if not trial.lost:
         return 0, lost
     low, high = clopper_pearson(trial.back, trial.lost, confidence=1.0 - alpha)
@@ -321,9 +301,9 @@ def explained_bounds(trial: Trial, lost: int, alpha: float) -> tuple[int, int]:
 class AskedAgain:
     """The lost answers of a check, asked again `times` times.
 
-    `back` has of each how often it was at least as good as in the reference; `scored` how often it had a score at all;
-    `unread` how often the reply held no answer, which is scored as wrong. `failure` says why the first request without
-    a score failed. `own_ids` has the ids that the dataset gives them.
+    By id, `back` counts how often an answer was at least as good as in the reference, `scored` how often it had a score
+    at all, and `unread` how often the reply held no answer, which is scored as wrong. `failure` says why the first
+    request without a score failed. `own_ids` has the ids that the dataset gives the samples.
     """
 
     model: str

@@ -1,6 +1,6 @@
 """The verdict of one check at one alpha.
 
-Its test gives an outcome, the outcome a conclusion, and both the figures of the verdict.
+The check's test gives an outcome, the outcome leads to a conclusion, and both fill in the figures of the verdict.
 """
 
 import math
@@ -64,10 +64,7 @@ def _blank(evidence: Evidence, alpha: float) -> Verdict:
 
 
 def _with_sides(blank: Verdict, evidence: Evidence, result: TestResult | None) -> Verdict:
-    """Add the means of the samples that a sequential test used.
-
-    Of a statistic add its values.
-    """
+    """Add both sides' values of a statistic, or their means over the samples that a sequential test used."""
     if evidence.statistic is not None:
         if result is None:
             return replace(blank, candidate=replace(blank.candidate, mean=None))
@@ -89,10 +86,7 @@ def _with_sides(blank: Verdict, evidence: Evidence, result: TestResult | None) -
 
 
 def with_figures(blank: Verdict, result: TestResult, conclusion: Conclusion) -> Verdict:
-    """Add its figures to a verdict.
-
-    They come from a result in the direction of the metric.
-    """
+    """Add figures to a verdict, from a result in the direction of the metric."""
     before, threshold = blank.reference.mean, result.threshold
     verdict = replace(
         blank,
@@ -109,10 +103,7 @@ def with_figures(blank: Verdict, result: TestResult, conclusion: Conclusion) -> 
 
 
 def with_gamma(verdict: Verdict, gamma: float | None) -> Verdict:
-    """Return the verdict with the mean past which the check fails.
-
-    Rounding in its sum never contradicts the verdict.
-    """
+    """Return the verdict with gamma, moved where rounding would put the candidate's mean on the wrong side of it."""
     mean, higher, fails = verdict.candidate.mean, verdict.higher_is_better, verdict.verdict == "regression"
     if gamma is None or mean is None:
         return replace(verdict, gamma=None)
@@ -124,19 +115,19 @@ def with_gamma(verdict: Verdict, gamma: float | None) -> Verdict:
 def add_collapse(evidence: Evidence, verdict: Verdict) -> Verdict:
     """Return the verdict with the samples that collapsed, first among its flips.
 
-    It has none where a side has one answer a sample, or where scores are not 0 and 100.
+    Nothing is added where a side has one answer a sample, or where scores are not 0 and 100.
     """
     if verdict.lost is None or min(evidence.answers) < 2:
         return verdict
     evidence = evidence.by_cluster().first(verdict.n)
     if not evidence.fill(evidence.worst).data.binary:
         return verdict
-    found = collapses_of(*evidence.sides, any_stop=verdict.stop is not None)
-    ids = tuple(evidence.candidate.ids[i] for i in np.flatnonzero(found.lost))
+    collapses = collapses_of(*evidence.sides, any_stop=verdict.stop is not None)
+    ids = tuple(evidence.candidate.ids[i] for i in np.flatnonzero(collapses.lost))
     lack: Lack = "builds" if evidence.builds > 1 else ""
     lack = lack if evidence.cluster_count in (None, evidence.candidate.n) else "clusters"
-    p_value = None if lack else found.p_value
-    collapse = Collapse(len(ids), found.recovered, ids, found.expected, p_value, evidence.answers, lack)
+    p_value = None if lack else collapses.p_value
+    collapse = Collapse(len(ids), collapses.recovered, ids, collapses.expected, p_value, evidence.answers, lack)
     return replace(verdict, collapse=collapse, flips=tuple(dict.fromkeys((*ids, *verdict.flips))))
 
 

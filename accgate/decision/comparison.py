@@ -187,12 +187,11 @@ def compare_scores(
     order: Order = "random",
     is_shown: bool = False,
 ) -> Verdict:
-    """Compare as `compare` does scores already in points and within bounds.
+    """Compare scores that are already in points and within bounds, as `compare` does.
 
-    Clusters and groups are the scores' own by default. Unless more than ids shows that the samples are the same
-    (`is_shown`), scores that agree no better than chance would make them are a reason of the verdict. It decides
-    nothing: two good models may be right on quite different samples. That they came as marks, 0 and 1, is another
-    reason.
+    Clusters and groups are the scores' own by default. The verdict notes scores that agree no better than chance,
+    unless more than ids shows that the samples are the same (`is_shown`); the note decides nothing, for two good models
+    may be right on quite different samples. Scores that came as marks, 0 and 1, are noted as well.
     """
     if order not in get_args(Order):
         raise BadInput(f"order is {order!r}; give one of {', '.join(get_args(Order))}")
@@ -304,10 +303,7 @@ def _check_scores(evidence: Evidence) -> None:
 def _decide_all(
     evidences: Sequence[Evidence], correction: Correction, total: int, total_share: float
 ) -> tuple[Verdict, ...]:
-    """Decide the sequential checks each at their share of alpha.
-
-    The others are decided together, by the correction, at what is left.
-    """
+    """Decide each sequential check at its own share of alpha, and all others together at the rest."""
     fixed = [i for i, e in enumerate(evidences) if not e.may_stop_early]
     count = total - len(evidences) + len(fixed)  # checks without evidence stand at p = 1, which no level rejects
     share_of_fixed = 1.0 if correction == "none" else total_share * count / max(total, 1)
@@ -315,21 +311,20 @@ def _decide_all(
     verdicts = dict(zip(fixed, at_fixed_n, strict=True))
     for i, evidence in enumerate(evidences):
         if i not in verdicts:
-            share = share_of_alpha(1.0, correction, total, total_share=total_share)
-            verdict = decide_check(
-                evidence, share_of_alpha(evidence.design.alpha, correction, total, total_share=total_share)
-            )
+            alpha = evidence.design.alpha
+            level = share_of_alpha(alpha, correction, total, total_share=total_share)
+            verdict = decide_check(evidence, level)
             p = verdict.p_value
-            verdicts[i] = replace(verdict, p_adjusted=None if p is None else min(1.0, p / share))
+            verdicts[i] = replace(verdict, p_adjusted=None if p is None else min(1.0, p * (alpha / level)))
     return tuple(verdicts[i] for i in range(len(evidences)))
 
 
 def _decide_at_fixed_n(
     evidences: Sequence[Evidence], correction: Correction, count: int, share_of_fixed: float
 ) -> list[Verdict]:
-    """Decide once for the p-values, and again at the corrected alphas.
+    """Decide checks at a fixed n, once for the p-values and again at the corrected alphas.
 
-    `count` are these and those without evidence; they have `share_of_fixed` of alpha, beside the sequential ones.
+    `count` includes the checks without evidence; together they have `share_of_fixed` of alpha.
     """
     if not evidences:
         return []
@@ -350,10 +345,9 @@ def _decide_at_fixed_n(
 
 
 def _reconcile(evidence: Evidence, at_worst: Verdict, at_best: Verdict) -> Verdict:
-    """Reconcile both cases of a check with failed samples.
+    """Reconcile both cases of a check with failed samples; where they agree the worst case's figures stand.
 
-    Where they agree it has the worst case's figures. Of a run that stopped early, samples past its end do not count:
-    they may or may not have finished.
+    Samples past the end of a run that stopped early do not count, for they may or may not have finished.
     """
     used = max(at_worst.n, at_best.n)
     failed = int(np.isnan(evidence.by_cluster().candidate.values[:used]).any(axis=1).sum())

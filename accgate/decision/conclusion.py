@@ -1,7 +1,4 @@
-"""What an outcome lets us conclude.
-
-That is the verdict, and whether the same samples could have shown another one.
-"""
+"""What an outcome lets us conclude: the verdict, and whether the same samples could have shown another one."""
 
 import math
 from collections.abc import Iterator
@@ -24,8 +21,8 @@ UNEVEN = 1e-3  # relative spread of falls that are all but equal, so that a t te
 class Reach:
     """How much worse a mean can get, in points.
 
-    `width` counts from the best score on, `room` from the reference's mean on, and `end` says in words where it ends. A
-    figure is None where nothing bounds the scores. A drop of theta is one on top of what is `allowed`.
+    `width` is the distance from the best score to the worst, `room` that from the reference's mean, and `end` names the
+    worst in words. A figure is None where nothing bounds the scores. A drop of theta comes on top of what is `allowed`.
     """
 
     width: float | None = None
@@ -44,10 +41,9 @@ class Reach:
 
 @dataclass(frozen=True)
 class Conclusion:
-    """The verdict that an outcome leads to, and why.
+    """The verdict that an outcome leads to, the reasons, and the theta that the test sees (points).
 
-    It has the theta that it sees (points), too. `can_fail` says whether some outcome of the same samples fails the
-    check.
+    `can_fail` says whether some outcome of the same samples fails the check.
     """
 
     verdict: VerdictName
@@ -57,10 +53,7 @@ class Conclusion:
 
 
 def conclude(evidence: Evidence, outcome: Outcome, alpha: float) -> Conclusion:
-    """Return the verdict of a check whose test has decided.
-
-    Where no outcome could have failed it, that is no pass.
-    """
+    """Return the verdict of a check whose test has decided; it passes only if some outcome could have failed it."""
     reach, unable = reach_of(evidence), None
     if not outcome.rejects:
         unable = _why_unable(evidence, outcome.n, alpha)
@@ -72,11 +65,11 @@ def conclude(evidence: Evidence, outcome: Outcome, alpha: float) -> Conclusion:
 
 
 def conclusion_of(outcome: Outcome, design: Design, reach: Reach, unable: Reason | None, alpha: float) -> Conclusion:
-    """Return the verdict by a test's figures, and why it is no other.
+    """Return the verdict by a test's figures, with its reasons.
 
-    The drop to be seen is the target, or the one that the test detects; where the reference has no room for it, no pass
-    says anything. `unable` says why no outcome could fail the check. An interval at `alpha` above beta rules out too
-    little for beta's promise.
+    The drop to be seen is the target, or else the one that the test detects. A check whose reference has no room for
+    such a drop cannot pass. `unable` says why no outcome could fail the check. At an `alpha` above beta an interval is
+    too narrow to rule out a drop with the certainty that beta promises.
     """
     result, n, target = outcome.result, outcome.n, design.theta
     assert result is not None
@@ -102,10 +95,10 @@ def conclusion_of(outcome: Outcome, design: Design, reach: Reach, unable: Reason
 
 
 def _with_proof(conclusion: Conclusion, outcome: Outcome, design: Design, reach: Reach, alpha: float) -> Conclusion:
-    """Return the conclusion where a pass must be a proof.
+    """Return the conclusion where a pass must prove that the drop is less than allowed_drop + theta.
 
-    It proves that the drop is less than is allowed and theta together. With the proof it need not see theta, but for an
-    alpha above beta: then the proof is the weaker of the two.
+    A proof passes the check even where the test could not see theta. At an alpha above beta it does not, for the proof
+    is then the weaker of the two.
     """
     assert outcome.result is not None
     interval = outcome.result.interval
@@ -123,17 +116,17 @@ def _with_proof(conclusion: Conclusion, outcome: Outcome, design: Design, reach:
 
 
 def _rules_out(result: TestResult, drop: float) -> bool:
-    """Tell whether a better candidate's interval excludes such a drop.
+    """Tell whether the interval of a candidate that scored better excludes such a drop.
 
-    Gains raise the theta that it sees, not the risk.
+    Gains make the test see only larger drops, but make a drop no more likely.
     """
     return result.difference > 0.0 and result.interval is not None and result.interval.excludes_drop(drop)
 
 
 def _is_in_room(result: TestResult, theta: float | None, reach: Reach) -> bool:
-    """Tell whether the reference can fall by what the test detects.
+    """Tell whether the reference has room for the drop that the test detects.
 
-    It is in room as well if it did not fall as far as it could. Where no drop within bounds is detected it cannot.
+    It has as well where the interval rules out that the mean fell through all of its room.
     """
     is_seen = reach.has_room(theta) and (theta is not None or reach.width is None)
     return is_seen or (reach.room is not None and _rules_out(result, reach.room))
@@ -149,9 +142,7 @@ def _no_room(theta: float | None, design: Design, n: int, reach: Reach) -> Reaso
 
 
 def reach_of(evidence: Evidence) -> Reach:
-    """Return the reach of a check.
-
-    A mean that guessing gives has no room, since what cannot do a task cannot get worse at it.
+    """Return the reach of a check, down to chance level: a model that only guesses cannot get worse.
 
     >>> from accgate.design import Design, Mean
     >>> from accgate.records.scores import Scores
@@ -171,10 +162,9 @@ def reach_of(evidence: Evidence) -> Reach:
 
 
 def _why_unable(evidence: Evidence, n: int, alpha: float) -> Reason | None:
-    """Return why no outcome of the same samples is a regression.
+    """Return why no outcome of the same samples is a regression at this alpha; None where some outcome is.
 
-    It is at this alpha. None where some outcome is. A run whose worst outcome so far decides nothing would have gone
-    on, and can fail.
+    A run that its worst outcome leaves undecided would have gone on, and can fail.
     """
     clusters = None if evidence.clusters is None else evidence.first(n).cluster_count
     count, unit = (n, "sample") if clusters is None else (clusters, "cluster")
@@ -193,10 +183,10 @@ def _why_unable(evidence: Evidence, n: int, alpha: float) -> Reason | None:
 
 
 def worst_outcomes(evidence: Evidence) -> Iterator[Evidence]:
-    """Yield outcomes of the same samples, of which a test rejects one.
+    """Yield the outcomes of the same samples that a test rejects first.
 
-    It does if it could reject any. All scores at the worst there is; and, where scores are not 0 or 100, falls of all
-    samples by almost the same, which a t test takes for the clearest.
+    A test that rejects none of them rejects no outcome. One has the worst possible score everywhere. Where scores are
+    not 0 or 100 the other lets all samples fall by almost the same, which is the clearest outcome for a t test.
     """
     n, (floor, _) = evidence.candidate.n, evidence.ends
     if floor is not None:

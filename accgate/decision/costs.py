@@ -1,7 +1,4 @@
-"""What a sample costs beside accuracy.
-
-Here are the gates on that, and how replies were read.
-"""
+"""What a sample costs beside accuracy, the gates on that, and how replies were read."""
 
 import math
 from bisect import bisect_left
@@ -40,10 +37,7 @@ CEILINGS: Mapping[CostName, float] = {"acceptance": 1.0}  # what a figure never 
 
 @dataclass(frozen=True)
 class CostCase:
-    """A check's verdict by its scores, and what its costs are decided on.
-
-    That is evidence, records, and what ran.
-    """
+    """A check's verdict by its scores, with the evidence, records and engine that its costs are decided on."""
 
     verdict: Verdict
     evidence: Evidence
@@ -52,14 +46,11 @@ class CostCase:
     info: EngineInfo | None
 
     def costs(self, levels: Mapping[CostName, float]) -> tuple[Cost, ...]:
-        """Return the change of each figure.
-
-        Those with a limit are tested at its level.
-        """
+        """Return the change of each cost, tested at its level where it has a limit."""
         check, evidence = self.check, self.evidence
         if check.recorded is None or not isinstance(evidence.reference, Scores):
             lacking = "there are no recorded samples to compare with"
-            return tuple(_error(name, share, lacking) for name, share in _gated_shares(check))
+            return tuple(_error(name, share, lacking) for name, share in check.limits.items())
         # A test that stopped early may leave out the last that finished, but none that a limit needs.
         ids = evidence.candidate.ids[: max(self.verdict.n, fewest_for_limits(check))]
         before, now = Figures.of(check.recorded.records()), Figures.of(self.records)
@@ -69,18 +60,18 @@ class CostCase:
 
 
 def fewest_for_limits(check: Check) -> int:
-    """Count the samples from which a check's limits can be decided.
+    """Count the first samples from which a check's limits can be decided, judging by the reference.
 
-    They are in its order, by the reference alone. All where no number is enough, and 0 without a limit.
+    The count is that of all samples where no number is enough, and 0 without a limit.
     """
     if not check.limits or check.recorded is None:
         return 0
     before, ids = Figures.of(check.recorded.records()), check.task.samples.ids
-    return max(_fewest(_means(before, ids, name), name, before, check) for name, _ in _gated_shares(check))
+    return max(_fewest(_means(before, ids, name), name, before, check) for name in check.limits)
 
 
 def _fewest(means: Floats, name: CostName, before: Figures, check: Check) -> int:
-    """Count the same of one limit, from the reference's mean of each sample."""
+    """Count the samples that one limit needs, from the reference's mean of each sample."""
     samples, reference = check.task.samples, check.reference
     longest, _ = _longest(name, samples.ids, before, before, check)
     own = reference.take(samples.ids).clusters if isinstance(reference, Scores) else None
@@ -88,12 +79,12 @@ def _fewest(means: Floats, name: CostName, before: Figures, check: Check) -> int
     codes = np.arange(len(means)) if clusters is None else places_of([str(each) for each in clusters])
 
     def is_seen(count: int) -> bool:
-        known = ~np.isnan(means[:count])
-        if not known.any():
+        has_figure = ~np.isnan(means[:count])
+        if not has_figure.any():
             return False
-        totals, sizes = cluster_totals(means[:count][known], codes[:count][known])
-        most = max(longest, float(means[:count][known].max())) * float(sizes.max())
-        ceiling = CEILINGS.get(name, math.inf) * sizes / (1.0 + _growth(name, check.allowed_cost(name)))
+        totals, sizes = cluster_totals(means[:count][has_figure], codes[:count][has_figure])
+        most = max(longest, float(means[:count][has_figure].max())) * float(sizes.max())
+        ceiling = CEILINGS.get(name, math.inf) * sizes / (1.0 + _growth(name, check.limits[name]))
         return sees_double(totals, most, alpha=check.alpha_limit, ceiling=ceiling)
 
     return bisect_left(range(1, len(means)), True, key=is_seen) + 1
@@ -102,10 +93,9 @@ def _fewest(means: Floats, name: CostName, before: Figures, check: Check) -> int
 def with_costs(cases: Sequence[CostCase], account: Account) -> tuple[Verdict, ...]:
     """Add the change of what a sample costs to the verdicts of checks.
 
-    It is over the samples that each used. How their replies were read is looked at last, since that alone can make a
-    check an error. A limit on them can fail a check. The limits of a run share their part of alpha by the correction,
-    where one that cannot be decided counts as one that was kept. It is an error where even samples that took twice what
-    is allowed would pass.
+    Costs are compared over the samples that each check used. The limits of a run share their part of alpha by the
+    correction; a limit that cannot be decided counts there as one that was kept. A limit is an error where even samples
+    that cost twice the allowed amount would pass. How replies were read comes last, for it can make a check an error.
     """
     alphas = [case.evidence.design.alpha for case in cases]
     levels = [dict.fromkeys(LIMITS, account.of_limit(alpha) if account.limits else 0.0) for alpha in alphas]
@@ -126,23 +116,15 @@ def with_costs(cases: Sequence[CostCase], account: Account) -> tuple[Verdict, ..
 
 
 def _p_of(cost: Cost) -> float:
-    """Return p of a limit.
-
-    It is 1 where the mean changed by no more than is allowed, which never fails.
-    """
+    """Return the p-value of a limit: 1 where the mean changed by no more than is allowed."""
     return cost.p_value if cost.is_exceeded and cost.p_value is not None else 1.0
 
 
-def _gated_shares(check: Check) -> list[tuple[CostName, float]]:
-    shares = [(name, check.allowed_cost(name)) for name in LIMITS]
-    return [(name, share) for name, share in shares if share is not None]
-
-
 def _means(figures: Figures, ids: Ids, name: CostName) -> Floats:
-    """Return the mean over each sample's answers that have a score.
+    """Return each sample's mean cost over its answers that have a score.
 
-    It is NaN where one of them has no figure, or there is none. Of acceptance lengths it is that of decoding steps per
-    token: a sample's cost, from above 0 to 1.
+    The mean is NaN where an answer has no figure, or no answer has a score. An acceptance length is turned into its
+    cost: decoding steps per token, from above 0 to 1.
     """
     places, columns = ids.places(figures.ids), figures.columns
     scored = (places >= 0) & ~figures.failed
@@ -156,12 +138,9 @@ def _means(figures: Figures, ids: Ids, name: CostName) -> Floats:
 
 
 def _cost(case: CostCase, name: CostName, ids: Ids, before: Figures, now: Figures, alpha: float) -> Cost | None:
-    """Return the change of one figure.
-
-    None where nothing is known and nothing was asked.
-    """
+    """Return the change of one cost; None where it has no limit and nothing is known of it."""
     check, evidence = case.check, case.evidence
-    left, right, allowed = _means(before, ids, name), _means(now, ids, name), check.allowed_cost(name)
+    left, right, allowed = _means(before, ids, name), _means(now, ids, name), check.limits.get(name)
     both = ~(np.isnan(left) | np.isnan(right))
     places = ids.places(now.ids)
     failed = len(ids) - len(np.unique(places[(places >= 0) & ~now.failed]))
@@ -202,18 +181,15 @@ def _cost(case: CostCase, name: CostName, ids: Ids, before: Figures, now: Figure
 
 
 def _growth(name: CostName, allowed: float | None) -> float:
-    """Return the share by which a cost may grow.
-
-    Steps per token may grow as far as their inverse may fall.
-    """
+    """Return the share by which a cost may grow; steps per token grow as far as their inverse may fall."""
     share = allowed or 0.0
     return share / (1.0 - share) if name == "acceptance" else share
 
 
 def _lengths(before: float, now: float, change: float, interval: Range) -> tuple[float, float, float, Range | None]:
-    """Turn means of steps per token into those of tokens per step.
+    """Turn means of steps per token, their change and its interval into those of tokens per step.
 
-    Their change and its interval are turned, too. None without an end.
+    The interval is None where it has no upper end.
     """
     low, high = interval
     ends = None if low <= -1.0 else (1.0 / (1.0 + high) - 1.0, 1.0 / (1.0 + low) - 1.0)
@@ -221,10 +197,10 @@ def _lengths(before: float, now: float, change: float, interval: Range) -> tuple
 
 
 def _longest(name: CostName, ids: Ids, before: Figures, now: Figures, check: Check) -> tuple[float, float]:
-    """Return the tokens of a reply at max_tokens on both sides.
+    """Return the most that one reply can cost in the reference and in the run.
 
-    Of seconds it is theirs at the mean speed. It is 0 where none is known. Every step of a reply yields a token at
-    least, so it takes one step a token at most.
+    That is max_tokens, or the seconds that so many tokens take at the mean speed, 0 where no speed is known. Each
+    decoding step yields a token at least, so a token takes one step at most.
     """
     assert check.recorded is not None
     if name in CEILINGS:
@@ -239,10 +215,7 @@ def _longest(name: CostName, ids: Ids, before: Figures, now: Figures, check: Che
 
 
 def _pace(ids: Ids, figures: Figures) -> float:
-    """Return the seconds a token takes over the samples that have both.
-
-    It is 0 where none has.
-    """
+    """Return the mean seconds of a token, 0 where no sample has both figures."""
     tokens, seconds = _means(figures, ids, "tokens"), _means(figures, ids, "seconds")
     both = ~(np.isnan(tokens) | np.isnan(seconds))
     return float(seconds[both].sum() / tokens[both].sum()) if tokens[both].any() else 0.0
@@ -261,10 +234,7 @@ def _error(name: CostName, allowed: float, reason: str) -> Cost:
 
 
 def _with_hardware(cost: Cost, recorded: str, info: EngineInfo | None) -> Cost:
-    """Note where the seconds of a cost were measured.
-
-    On other hardware a gate on them decides nothing.
-    """
+    """Note where the seconds were measured; a limit on them is an error where the hardware differs."""
     if cost.outcome == "error" or cost.name != "seconds":
         return cost
     here = "" if info is None else info.hardware
@@ -280,10 +250,7 @@ def _with_hardware(cost: Cost, recorded: str, info: EngineInfo | None) -> Cost:
 
 
 def _with_costs(verdict: Verdict, costs: tuple[Cost, ...]) -> Verdict:
-    """Add these costs to a verdict.
-
-    It is the worst of its own and theirs, with the reasons of those that did not pass.
-    """
+    """Add costs to a verdict, which becomes the worst of its own outcome and theirs."""
     if not costs:
         return verdict
     outcomes = [cost.outcome for cost in costs if cost.outcome is not None]
@@ -297,11 +264,11 @@ def _with_costs(verdict: Verdict, costs: tuple[Cost, ...]) -> Verdict:
 
 
 def with_readings(verdict: Verdict, check: Check, records: Sequence[Record]) -> Verdict:
-    """Add how the replies of both sides were read.
+    """Add how the replies of both sides were read, and make the verdict an error where too many hold no answer.
 
-    It is an error where too many hold no answer. Where the reference's replies were read, a loss by replies that are
-    empty or cut off stays a regression, with that cause. No run passes against a reference whose scores are all the
-    worst, unless it says that its replies were read.
+    A regression stays one where replies that are empty or cut off explain the loss and the reference's replies were
+    read. No run passes against a reference whose scores are all the worst possible, unless the reference says that its
+    replies were read.
     """
     before, now = check.reference_readings, readings_of(records)
     figures = Figures.of(records)

@@ -1,7 +1,4 @@
-"""Whether one of two models scores lower, and which of their replies differ.
-
-Both were asked the same samples.
-"""
+"""Whether one of two models that were asked the same samples scores lower, and which of their replies differ."""
 
 from __future__ import annotations
 
@@ -9,6 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
+from functools import partial
 from itertools import takewhile
 
 from accgate.config.tables import Gate
@@ -37,7 +35,7 @@ MOST = 2_000  # tokens from the first to the last that differs, of which more th
 class Equality:
     """The comparison of a check with its other side.
 
-    `count` checks have the share `total_share` of alpha. A two-sided one looks both ways, each at half of the check's
+    `count` checks share `total_share` of alpha. A two-sided comparison looks both ways, each at half of the check's
     alpha.
     """
 
@@ -87,12 +85,10 @@ class Equality:
         of = {item.check.key: item for item in items}
         pair = [side for side in (self.check.other_side, self.check) if side is not None]
         records = common_records(self.check, [_evaluation(side, of.get(side.key)) for side in pair])
-        for side, found in zip(pair, records, strict=True):
-            if failed := sum(record.score is None for record in found):
-                raise CannotEvaluate(
-                    f"{side.name}: {failed} of {len(found)} samples have no score, so the models cannot be compared; "
-                    "correct the cause and ask them again"
-                )
+        for side, own in zip(pair, records, strict=True):
+            if failed := sum(record.score is None for record in own):
+                fault = f"{failed} of {len(own)} samples have no score, so the models cannot be compared"
+                raise CannotEvaluate(f"{side.name}: {fault}; correct the cause and ask them again")
         if self._are_all(records) and self._turns_graded(records):
             fault = f"the first {FIRST} samples scored 0 or 100, but later ones between, which needs another test"
             fix = "compare again with early_stopping = false in [gate]"
@@ -107,20 +103,15 @@ class Equality:
         return len(records[1]) == self.check.n * self.check.repeats
 
     def _turns_graded(self, records: Records) -> bool:
-        """Tell whether scores that looked like 0 and 100 alone were not."""
+        """Tell whether scores other than 0 and 100 came only after the first samples."""
         start = FIRST * self.check.repeats
         return self.can_stop and _is_binary(records, start) and not _is_binary(records, None)
 
     def verdicts(self, records: Records) -> tuple[Verdict, ...]:
-        """Decide the check's side held against the other.
-
-        Of a two-sided comparison the other is held against it as well.
-        """
+        """Decide the check's side against the other; of a two-sided comparison the reverse follows."""
         ways = self._ways(records, stopped=not self._are_all(records))
-        return tuple(
-            decide([way], correction=self.correction, checks=self.count, total_share=self.total_share)[0]
-            for way in ways
-        )
+        rules = partial(decide, correction=self.correction, checks=self.count, total_share=self.total_share)
+        return tuple(rules([way])[0] for way in ways)
 
     def _ways(self, records: Records, *, stopped: bool) -> list[Evidence]:
         pairs = (records, records[::-1]) if self.is_two_sided else (records,)
@@ -149,41 +140,38 @@ def _is_binary(records: Records, count: int | None) -> bool:
 
 
 def answer_of(verdict: Verdict, other: Verdict) -> Answer:
-    """Say what both ways of a two-sided comparison tell.
-
-    It is of the first verdict's candidate.
-    """
+    """Say how the first verdict's candidate compares, from both ways of a two-sided comparison."""
     if "regression" in (verdict.verdict, other.verdict):
         return "worse" if verdict.verdict == "regression" else "better"
     return "no difference" if verdict.verdict == other.verdict == "pass" else "open"
 
 
 def joined(verdict: Verdict, other: Verdict) -> Verdict:
-    """Join the verdicts of a check from both its ways.
+    """Join the verdicts of both ways of a two-sided comparison.
 
-    Both are equal only where both pass, for a better side is not equal either. Its figures are of the check's side
-    against the other, at the alpha of a side. `p_value` is the smaller of both, and `p_adjusted` twice the smaller,
-    which compares with the check's whole alpha.
+    The models are equal only where both ways pass, for a better model is not equal either. The figures are those of the
+    check's side against the other, at the alpha of one way. `p_value` is the smaller of both, and `p_adjusted` twice
+    the smaller, which compares with the check's whole alpha.
     """
     answer = answer_of(verdict, other)
     ways = [way for way in (verdict, other) if way.p_value is not None and way.p_adjusted is not None]
     name = max(verdict.verdict, other.verdict, key=SEVERITY.index)
     if answer in ("worse", "better"):
         name = "regression"
-    whole = _turned(other, verdict) if answer == "better" else verdict
+    joint = _turned(other, verdict) if answer == "better" else verdict
     if answer == "open" and name != verdict.verdict:
-        whole = replace(whole, theta=other.theta).explained_by(other.causes)
-    whole = replace(whole, verdict=name, answer=answer, alpha=2.0 * verdict.alpha)
+        joint = replace(joint, theta=other.theta).explained_by(other.causes)
+    joint = replace(joint, verdict=name, answer=answer, alpha=2.0 * verdict.alpha)
     if not ways:
-        return whole
+        return joint
     p_value, adjusted = (min(getattr(way, key) for way in ways) for key in ("p_value", "p_adjusted"))
-    return replace(whole, p_value=p_value, p_adjusted=min(1.0, 2.0 * adjusted))
+    return replace(joint, p_value=p_value, p_adjusted=min(1.0, 2.0 * adjusted))
 
 
 def _turned(other: Verdict, verdict: Verdict) -> Verdict:
-    """Turn the figures of the other way to the check's own side.
+    """Turn the figures of the other way round, to those of the check's own side.
 
-    It was decided on samples of its own. There is no mean below which a better side fails.
+    Gamma is left out, for there is no mean below which a better side fails.
     """
     difference, raw = (None if each is None else 0.0 - each for each in (other.difference, other.difference_raw))
     return replace(
@@ -202,9 +190,7 @@ def _turned(other: Verdict, verdict: Verdict) -> Verdict:
 
 
 def reply_changes(records: Records) -> ReplyChanges | None:
-    """Return how the replies of both sides differ, whatever they score.
-
-    None where there are none.
+    """Return how the replies of both sides differ, whatever they score; None without replies.
 
     >>> made = [Record("a", 0, 100.0, "4", "4", text, "stop", 1, 1, 0.1, None) for text in ("It is 4.", "It is: 4!")]
     >>> reply_changes((made[:1], made[1:]))
@@ -252,9 +238,7 @@ def _same(before: Sequence[str], now: Sequence[str]) -> int:
 
 
 def tokens_between(before: Sequence[str], now: Sequence[str]) -> int:
-    """Count the tokens that differ.
-
-    They are those that take another's place, and those that one side has more.
+    """Count the tokens that differ: those replaced by others, and those that only one side has.
 
     >>> tokens_between("a b c d".split(), "a x c d e".split())
     2

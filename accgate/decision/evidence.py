@@ -1,7 +1,4 @@
-"""The evidence that a check is decided on.
-
-It is its scores, those of its reference, and its design.
-"""
+"""The evidence that a check is decided on: its scores, those of its reference, and its design."""
 
 from __future__ import annotations
 
@@ -32,10 +29,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class SampleStatistic:
-    """A statistic that is no mean of scores.
+    """A statistic that is no mean of scores, with the rows of both sides that it is computed from.
 
-    It has the data of each sample on both sides, row by row. `lowest` and `highest` bound its value, points; None where
-    nothing does.
+    `lowest` and `highest` bound its value, points; None where nothing does.
     """
 
     function: Callable[[Rows], float]
@@ -56,9 +52,9 @@ class Evidence:
     A candidate's failed samples are NaN; `worst` and `best` are the scores that bracket them, None where the
     metric has no bounds. `chance` is the mean that guessing gives, where the task has one. `clusters` has the cluster
     of each of the candidate's samples, as a number. With `n_max` the candidate holds the first samples of a run of that
-    many. `binary` False says that scores between 0 and 100 may come.
-    With a `statistic` its value is tested, and not the scores' mean. `groups` has the group of each sample of the whole
-    run by its id, empty for one without; None where there are no groups. The reference's runs are of so many `builds`.
+    many. `binary` is False where scores between 0 and 100 are possible. With a `statistic` its value is tested instead
+    of the scores' mean. `groups` maps the id of each sample of the whole run to its group, empty for a sample without
+    one; None where there are no groups. `builds` counts the builds that made the reference's runs.
     """
 
     candidate: Scores
@@ -78,10 +74,7 @@ class Evidence:
 
     @property
     def answers(self) -> tuple[int, int]:
-        """Answers to one sample in the reference and in the candidate.
-
-        A reference without samples counts as one.
-        """
+        """Answers to one sample in the reference (1 for a mean or a target) and in the candidate."""
         reference = self.reference.values.shape[1] if isinstance(self.reference, Scores) else 1
         return reference, self.candidate.values.shape[1]
 
@@ -92,10 +85,7 @@ class Evidence:
 
     @property
     def may_stop_early(self) -> bool:
-        """Whether the check asks for a test that may stop early.
-
-        It stops as soon as the evidence allows.
-        """
+        """Whether the check asks for a test that stops as soon as the evidence allows."""
         return self.is_paired and self.statistic is None and self.design.may_stop_early
 
     @cached_property
@@ -131,10 +121,7 @@ class Evidence:
 
     @property
     def bounds(self) -> tuple[float, float] | None:
-        """Least and largest score there can be.
-
-        None where the metric has no bounds, or scores are beyond them.
-        """
+        """Least and largest possible score; None where the metric has no bounds, or a score is beyond them."""
         if self.worst is None or self.best is None:
             return None
         low, high = sorted((self.worst, self.best))
@@ -149,10 +136,7 @@ class Evidence:
         return pair_scores(self.reference, self.candidate)
 
     def better(self, value: Figure) -> Figure:
-        """Turn a mean, a difference or an array so that higher is better.
-
-        Turned twice it is itself.
-        """
+        """Turn a mean, a difference or an array so that higher is better; turn one back by turning it again."""
         return oriented(value, self.design.higher_is_better)
 
     @cached_property
@@ -162,20 +146,14 @@ class Evidence:
 
     @property
     def changes(self) -> Floats | None:
-        """How each sample's score changed, higher better, if samples are paired.
-
-        A statistic has the changes of its samples' scores.
-        """
+        """How each sample's score changed, higher better; None for samples that are not paired."""
         if self.statistic is None:
             return self.differences if self.is_paired else None
         return oriented(self.candidate.means() - self.before.means(), self.statistic.higher_score_is_better)
 
     @property
     def ends(self) -> tuple[float | None, float | None]:
-        """The worst and the best score or statistic there can be.
-
-        Higher is better. None stands for no bound.
-        """
+        """The worst and the best possible score or statistic, higher better; None for one without a bound."""
         worst, best = self.worst, self.best
         if self.statistic is not None:
             low, high = self.statistic.lowest, self.statistic.highest
@@ -199,19 +177,13 @@ class Evidence:
 
     @property
     def loss(self) -> float:
-        """The most points that one sample's score can lose.
-
-        Of a statistic it is its own. It is infinite where nothing bounds it.
-        """
+        """The most points that one sample's score, or the statistic, can lose; infinite without bounds."""
         floor, ceiling = self.ends
         return math.inf if floor is None or ceiling is None else ceiling - floor
 
     @property
     def sides(self) -> tuple[Floats, Floats]:
-        """The answers of reference and candidate, all of them 0 or 100.
-
-        Higher is better, and one that failed is NaN.
-        """
+        """The answers of reference and candidate, 0 or 100 and NaN where one failed, turned so that 100 is right."""
         higher = self.design.higher_is_better if self.statistic is None else self.statistic.higher_score_is_better
         before, now = self.before.values, self.candidate.values
         return (before, now) if higher else (100.0 - before, 100.0 - now)
@@ -222,9 +194,9 @@ class Evidence:
         return repeats_of(*self.sides, self.clusters, n_max=self.n_max)
 
     def by_cluster(self) -> Evidence:
-        """Return the same with every cluster whole.
+        """Return the evidence with the samples of each cluster together.
 
-        Clusters are in the order of first appearance, as sequential tests look at them.
+        Clusters keep the order in which they first appear, as sequential tests look at them.
         """
         codes = self.clusters
         if codes is None or self.statistic is not None:
@@ -235,28 +207,20 @@ class Evidence:
         return replace(self, candidate=self.candidate.take(self.candidate.ids.take(order)), clusters=codes[order])
 
     def fill(self, score: float | None) -> Evidence:
-        """Set every failed sample to this score.
-
-        None where nothing bounds it.
-        """
+        """Give every failed sample this score, or NaN for None."""
         if not self.candidate.failed:
             return self
         return replace(self, candidate=self.candidate.fill(math.nan if score is None else score))
 
     def first(self, n: int) -> Evidence:
-        """Return the evidence of the first n of its paired samples.
-
-        They are of the same run.
-        """
+        """Return the evidence of the first n of its paired samples."""
         assert isinstance(self.reference, Scores)
         ids, clusters = self.candidate.ids[:n], None if self.clusters is None else self.clusters[:n]
         return replace(self, candidate=self.candidate.take(ids), reference=self.reference.take(ids), clusters=clusters)
 
 
 def evidence_of(check: Check, records: Sequence[Record], *, stopped: bool = False) -> Evidence:
-    """Build the evidence of a check.
-
-    Of a run that was stopped it is that of its whole clusters.
+    """Build the evidence of a check from its records, of a stopped run from those of whole clusters.
 
     Raises
     ------
@@ -295,9 +259,7 @@ def evidence_of(check: Check, records: Sequence[Record], *, stopped: bool = Fals
 
 
 def _statistic(check: Check, records: Sequence[Record], ids: Sequence[str]) -> SampleStatistic | None:
-    """Return the task's statistic and its data of both sides.
-
-    None where a sample failed, so that it has no value.
+    """Return the task's statistic with the rows of both sides; None where a sample failed.
 
     Raises
     ------

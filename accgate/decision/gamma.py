@@ -1,8 +1,8 @@
 """Gamma, the mean below which a check fails.
 
-The gains are as seen, and the losses more or fewer. Each sample could have been lost or not. So a path of outcomes
-leads down from what was seen, by one whole loss more at a time, and up, by one fewer. Gamma is the mean of the last
-outcome on it that does not fail by the same test.
+Any sample could have been lost or not. So a path of outcomes leads down from the one that was seen, with one more loss
+at each step, and up, with one less; the gains stay as they are. Gamma is the mean of the last outcome on the path that
+the same test does not fail.
 """
 
 from bisect import bisect_left
@@ -23,21 +23,17 @@ FURTHEST = 10**6  # steps of falls that no worst score ends
 
 @dataclass(frozen=True)
 class Path:
-    """Outcomes of the same samples, worse or better by a step each.
-
-    `most` steps can be taken.
-    """
+    """Outcomes of the same samples, each worse or better than the one before; `most` steps can be taken."""
 
     at: Callable[[int], Evidence]
     most: int
 
 
 def is_by_outcomes(evidence: Evidence, outcome: Outcome) -> bool:
-    """Tell whether gamma is found outcome by outcome.
+    """Tell whether gamma is found outcome by outcome, because the test gives no threshold that serves.
 
-    The test of paired scores says no threshold that serves then. That is so of 0/100 scores, whose threshold would go
-    by the number of changes seen. Of other scores it is so where there is no threshold, or where no spread was seen:
-    any fall of all samples by the same is then a regression.
+    With 0/100 scores a threshold would depend on the number of changes seen. With other scores there may be none, or no
+    spread was seen, so that any fall that all samples share is a regression.
     """
     result = outcome.result
     if result is None or not evidence.is_paired or evidence.statistic is not None:
@@ -46,11 +42,11 @@ def is_by_outcomes(evidence: Evidence, outcome: Outcome) -> bool:
 
 
 def gamma_of(evidence: Evidence, outcome: Outcome, alpha: float) -> float | None:
-    """Return the mean below which a check of paired scores fails.
+    """Return the mean below which a check of paired scores fails; None where no outcome of its samples fails.
 
-    None where no outcome of its samples does. The evidence is in the order in which its test looks at it. A run that
-    stopped early fails where the same test fails by then, with what came before the last losses as it was seen. Where
-    the test rejects nothing so early, it fails as it would if these samples were all.
+    The evidence must be in the order in which its test looks at it. For a run that stopped early, an outcome fails if
+    the same test rejects it by then, with all but the last losses as they were seen. Where the test rejects nothing so
+    early, the samples used count as the whole run.
     """
     evidence, n = replace(evidence, reference=evidence.before), outcome.n
     if outcome.rejects:
@@ -64,10 +60,7 @@ def gamma_of(evidence: Evidence, outcome: Outcome, alpha: float) -> float | None
 
 
 def _rejects_later(evidence: Evidence, outcome: Outcome) -> bool:
-    """Tell whether the test of a stopped run waits for more changes.
-
-    It may reject only then.
-    """
+    """Tell whether the test of a stopped run rejects nothing before more samples have changed."""
     assert outcome.result is not None
     waits = evidence.choice.method == "group-sequential" and not evidence.data.is_exact
     is_early = outcome.n < (evidence.n_max or evidence.candidate.n)
@@ -88,11 +81,10 @@ def _gamma_below(evidence: Evidence, outcome: Outcome, alpha: float) -> float | 
 
 
 def more_losses(evidence: Evidence, n: int) -> Path:
-    """Return the path down.
+    """Return the path down, on which the last of the first n samples is lost first, and gains go last.
 
-    The last of the first n samples is lost first, and at the end no gain is left. A lost sample has the worst score.
-    Where nothing bounds the scores, it fell as far as any sample changed, or as the reference's scores lie apart if
-    none did. Samples that gained come last: to lose one is to have one gain less.
+    A lost sample has the worst score. Where nothing bounds the scores, it falls as far as any sample changed, or as far
+    as the reference's scores lie apart if none did.
     """
     now, before, floor = evidence.better(evidence.candidate.means()), _before(evidence), _floor(evidence)
     if floor is None:
@@ -107,10 +99,9 @@ def more_losses(evidence: Evidence, n: int) -> Path:
 
 
 def fewer_losses(evidence: Evidence, n: int) -> Path:
-    """Return the path up, of 0/100 scores.
+    """Return the path up, of 0/100 scores, on which the last lost sample is restored first.
 
-    The last lost sample is as good as in the reference first. Of several answers to it so many are right, or the next
-    larger number.
+    A restored sample has the share of right answers that it has in the reference, rounded up to whole answers.
     """
     now, before = evidence.better(evidence.candidate.means()), _before(evidence)
     runs, higher = evidence.candidate.values.shape[1], evidence.design.higher_is_better
@@ -122,10 +113,9 @@ def fewer_losses(evidence: Evidence, n: int) -> Path:
 
 
 def first_step(holds: Callable[[int], bool], most: int) -> int | None:
-    """Return the number of steps after which a condition holds.
+    """Return the number of steps, from 1 to `most`, after which a condition holds that does not at the start.
 
-    It is from 1 to `most`, and the condition does not hold at the start. Where it comes and goes, it is one before
-    which it does not. None where it does not hold after the last.
+    Where the condition comes and goes, it does not hold one step before. None where it does not hold after the last.
 
     >>> first_step(lambda count: count >= 11, 100), first_step(lambda count: count >= 11, 10)
     (11, None)
@@ -140,10 +130,7 @@ def first_step(holds: Callable[[int], bool], most: int) -> int | None:
 
 
 def _falls(evidence: Evidence, sigma: float, n: int) -> Path:
-    """Return the path on which all samples fall further by the same.
-
-    Steps are small, so that what the samples changed by stays between them. None falls past the worst score.
-    """
+    """Return the path on which all samples fall by the same small step, none past the worst score."""
     now, floor, step = evidence.better(evidence.candidate.values), _floor(evidence), sigma / n**0.5 / FINE
     most = FURTHEST if floor is None else int(np.ceil((float(now[:n].max()) - floor) / step))
 
@@ -163,10 +150,7 @@ def _with_rows(evidence: Evidence, rows: Ints, values: Floats) -> Evidence:
 
 
 def _least_fall(evidence: Evidence, n: int) -> float:
-    """Return the mean from which all samples fall by almost the same.
-
-    A test rejects that however little it is.
-    """
+    """Return the mean of a fall too small to matter, for tests that reject any fall that all samples share."""
     before, now = float(np.mean(_before(evidence)[:n])), evidence.better(_mean(evidence, n))
     return evidence.better(min(before - evidence.design.allowed_drop, now))
 

@@ -1,11 +1,11 @@
-"""The groups of a check.
+"""The groups of a check: how far each changed, with intervals that hold for all of them together.
 
-Here is how far each changed, with intervals that hold for all of them together. A check is decided on all its samples.
-With `[gate] groups = "fail"`, a group that fell fails it too, by Holm's procedure over all of its groups at their own
-share of alpha. A group is small, and its limits lie far out: of 57 groups each may miss once in 2,280 times. Single
-0/100 scores have McNemar's exact limits, other bounded scores those of bets, which rest on the bounds alone; the
-bootstrap's miss far too often there (docs/statistics.md). A check that may stop early stops on all samples together, so
-that its groups have no fixed number of them: their limits are those of bets too, which hold wherever it stops.
+A check is decided on all its samples. With `[gate] groups = "fail"` a group that fell fails it too, by Holm's procedure
+over all of its groups at their own share of alpha. Groups are small, and their limits must seldom miss: with 57 groups
+each may miss once in 2,280 times. Single 0/100 scores have McNemar's exact limits. Other bounded scores have those of
+bets, which rest on the bounds alone, for the bootstrap's miss far too often there (docs/statistics.md). An early stop
+looks at all samples together, so that a group has no fixed number of them: its limits are those of bets as well, which
+hold wherever the check stops.
 """
 
 import math
@@ -38,10 +38,7 @@ Rows = npt.NDArray[np.intp]
 
 @dataclass(frozen=True)
 class _Limits:
-    """Limits of a group's difference, points, and the two-sided p.
-
-    Higher is better, and each limit has the level's error.
-    """
+    """Limits of a group's difference (points, higher better), each of which errs at the level, and the two-sided p."""
 
     low: float
     high: float
@@ -49,11 +46,10 @@ class _Limits:
 
 
 def add_groups(evidence: Evidence, verdict: Verdict) -> Verdict:
-    """Add the figures of its groups to a verdict.
+    """Add the figures of its groups to a verdict that compares mean scores of the same samples.
 
-    It must compare mean scores of the same samples in two or more. Each of G groups has limits at alpha / (2 G), so
-    that all intervals hold together with probability 1 - alpha (Bonferroni). Where samples failed, an interval has room
-    for the worst and the best score of each.
+    Each of G groups has limits at alpha / (2 G), so that all intervals hold together with probability 1 - alpha
+    (Bonferroni). Where samples failed, an interval has room for the worst and the best score of each.
 
     References
     ----------
@@ -100,20 +96,14 @@ def _sorted(rows: Sequence[GroupFigures], verdict: Verdict) -> tuple[GroupFigure
 
 
 def _outcomes(table: Sequence[GroupFigures], alpha: float, count: int, higher_is_better: bool) -> list[bool]:
-    """Tell of each group whether it fell.
-
-    Holm's procedure runs over all groups at this alpha.
-    """
+    """Tell of each group whether it fell, by Holm's procedure over all groups at this alpha."""
     fell = [row.p_value is not None and oriented(row.difference, higher_is_better) < 0.0 for row in table]
     p_values = [(row.p_value or 0.0) / 2.0 if is_lower else 1.0 for row, is_lower in zip(table, fell, strict=True)]
     return [p is not None and p <= alpha for p in _holm(p_values, count)]
 
 
 def _blind(evidence: Evidence, n: int, level: float, counts: Counter[str], *, any_stop: bool) -> list[str]:
-    """Name the groups that could not fail at this level, sorted.
-
-    They would not if every one of their answers were the worst.
-    """
+    """Name the groups that would not fail at this level even if all of their answers were the worst, sorted."""
     if (worst := evidence.worst) is None:
         return []
     evidence, worst, blind = evidence.by_cluster(), evidence.better(worst), list[str]()
@@ -126,10 +116,7 @@ def _blind(evidence: Evidence, n: int, level: float, counts: Counter[str], *, an
 
 
 def _decided_by_groups(verdict: Verdict, *, can_fail: bool) -> Verdict:
-    """Add to a verdict what its groups decide.
-
-    One that fell fails the check, and where none could nothing passes.
-    """
+    """Fail a check where a group fell, and let none pass where no group could fail."""
     groups, name = verdict.groups, verdict.verdict
     assert groups is not None
     fell = [row for row in groups.rows if row.outcome == "regression"]
@@ -151,10 +138,7 @@ def _decided_by_groups(verdict: Verdict, *, can_fail: bool) -> Verdict:
 
 
 def _stands_out(row: GroupFigures, level: float) -> bool:
-    """Tell whether p is at most the level and the interval excludes 0.
-
-    Both say the same but for rounding.
-    """
+    """Tell whether p and the interval exclude 0, which agree except for rounding."""
     if row.p_value is None or row.interval is None:
         return False
     low, high = row.interval
@@ -170,10 +154,7 @@ def _failed_counts(evidence: Evidence, n: int) -> Counter[str]:
 
 
 def _table(evidence: Evidence, n: int, level: float, counts: Counter[str], *, any_stop: bool) -> list[GroupFigures]:
-    """Return the figures of every group among the first n samples.
-
-    They are in the order of the groups' names.
-    """
+    """Return the figures of every group among the first n samples, in the order of the groups' names."""
     evidence, table = evidence.by_cluster(), list[GroupFigures]()
     change, before = evidence.differences[:n], evidence.before.means()
     for name, rows in sorted(_places(evidence, n).items()):
@@ -208,10 +189,7 @@ def _places(evidence: Evidence, n: int) -> dict[str, Rows]:
 
 
 def _limits(evidence: Evidence, rows: Rows, d: Floats, level: float, planned: int, *, any_stop: bool) -> _Limits | None:
-    """Bound one group, of which a run has `planned` samples.
-
-    None where no test gives any limits.
-    """
+    """Bound one group, of which a run has `planned` samples; None where no test gives any limits."""
     if evidence.data.is_exact and not any_stop:
         return _exact_limits(int((d < 0.0).sum()), int((d > 0.0).sum()), len(d), level)
     codes = None if evidence.clusters is None else evidence.clusters[rows]
@@ -228,10 +206,7 @@ def _exact_limits(lost: int, gained: int, n: int, level: float) -> _Limits:
 
 
 def _limits_of_bets(units: Units, bound: float, level: float) -> _Limits:
-    """Bound a group by betting on the samples one by one.
-
-    No stop, whatever it looks at, makes a limit miss more often.
-    """
+    """Bound a group by betting on its samples one by one: the limits hold wherever a run stops."""
     interval = confidence_sequence(units.totals, units.planned, bound=bound, alpha=level)
     p_values = [
         betting_path(side * units.totals, units.planned, bound=bound, theta=None, alpha=level, beta=level).p_value
@@ -242,10 +217,7 @@ def _limits_of_bets(units: Units, bound: float, level: float) -> _Limits:
 
 
 def _approximate_limits(units: Units, level: float) -> _Limits | None:
-    """Bound a group by the weighted bootstrap.
-
-    Nothing bounds what the samples not seen would show.
-    """
+    """Bound a group of unbounded scores by the weighted bootstrap."""
     n = int(units.sizes.sum())
     down, up = (
         weighted_bootstrap(side * units.totals, n, sizes=units.sizes, alpha=level, beta=0.5) for side in (1.0, -1.0)
@@ -257,10 +229,7 @@ def _approximate_limits(units: Units, level: float) -> _Limits | None:
 
 
 def _hull(at_worst: GroupFigures, at_best: GroupFigures) -> GroupFigures:
-    """Join the figures of a group with failed samples.
-
-    They are the worst case's, with an interval that holds in both.
-    """
+    """Return the worst case's figures of a group with failed samples, with an interval that holds in both cases."""
     if at_worst.interval is None or at_best.interval is None:
         return replace(at_worst, interval=None, p_value=None)
     low = min(at_worst.interval[0], at_best.interval[0])
@@ -270,17 +239,14 @@ def _hull(at_worst: GroupFigures, at_best: GroupFigures) -> GroupFigures:
 
 
 def _holm(p_values: Sequence[float | None], count: int) -> list[float | None]:
-    """Adjust p-values among `count` groups.
-
-    Those without a p-value count as 1.
-    """
+    """Adjust p-values among `count` groups by Holm's procedure, where a missing p-value counts as 1."""
     filled = [1.0 if p is None else p for p in p_values]
     adjusted = adjust_p_values(np.array(filled + [1.0] * (count - len(filled))), "holm")
     return [None if p is None else float(q) for p, q in zip(p_values, adjusted, strict=False)]
 
 
 def _surely_worse(row: GroupFigures, higher_is_better: bool) -> tuple[float, float, str]:
-    """Sorts falls first, the surest before others, and the surest gains last."""
+    """Return a key that sorts the surest falls first and the surest gains last."""
     change = oriented(row.difference, higher_is_better)
     doubt = 1.0 if row.p_value is None else row.p_value
     return (doubt - 1.0 if change < 0.0 else 1.0 - doubt if change > 0.0 else 0.0, change, row.name)

@@ -37,7 +37,7 @@ from accgate.verdict import Reason
 class Outcome:
     """What a test says of the first `n` samples, higher better.
 
-    Without a result `notes` say why there is none; else they say what it does not, as why no early stop was possible.
+    Without a result `notes` say why there is none. With one they add to it, such as why no early stop was possible.
     """
 
     test: str
@@ -90,15 +90,12 @@ def fails(evidence: Evidence, alpha: float, n: int) -> bool:
     if (test := sequential_test(evidence, alpha)) is not None:
         standing = test.standing
         return standing.stop == "regression" and not standing.open and standing.n <= n
-    is_failed = _fails_quickly(evidence, alpha)
-    return _at_fixed_n(evidence, alpha).rejects if is_failed is None else is_failed
+    quick = FAILS.get(_fixed_choice(evidence).method)
+    return _at_fixed_n(evidence, alpha).rejects if quick is None else quick(evidence, alpha)
 
 
 def _fixed_choice(evidence: Evidence) -> Choice:
-    """Choose the test at a fixed n.
-
-    It may be of so few samples that a sequential one has no drop to look for.
-    """
+    """Choose the test at a fixed n, also where a sequential test would find too few samples to look for a drop."""
     choice = evidence.choice
     return choose_test(evidence.design.at_fixed_n(), evidence.data) if choice.is_sequential else choice
 
@@ -133,12 +130,8 @@ def _of_statistic(evidence: Evidence, alpha: float) -> Outcome:
 
 
 def _unpaired(evidence: Evidence, alpha: float) -> TestResult:
-    """Make the unpaired test at the declared sigma.
-
-    Where none is declared it is Student's or Welch's.
-    """
-    design, reference = evidence.design, evidence.reference
-    rates = {"alpha": alpha, "beta": design.beta}
+    """Make the unpaired test at the declared sigma, else Student's or Welch's test."""
+    design, reference, rates = evidence.design, evidence.reference, _rates(evidence, alpha)
     mean, own, n = _moments(evidence, evidence.candidate)
     now = Moments(mean + design.allowed_drop, own, n)
     if isinstance(reference, Target):
@@ -157,9 +150,9 @@ def _unpaired(evidence: Evidence, alpha: float) -> TestResult:
 
 
 def _by_moments(evidence: Evidence, result: TestResult, own: float, other: float, alpha: float) -> TestResult:
-    """Make a test that knows the samples' standard deviation alone.
+    """Correct a test that knows only standard deviations for losses that it does not show.
 
-    It knows the variance of another side, too.
+    `own` is the samples' standard deviation, and `other` the variance of the other side's mean.
     """
     n, design = evidence.candidate.n, evidence.design
     squares = own * own * max(n - 1, 1)
@@ -174,36 +167,14 @@ def _moments(evidence: Evidence, scores: Scores) -> Moments:
     return Moments(evidence.better(float(np.mean(values))), sd, len(values))
 
 
-def _mcnemar(evidence: Evidence, alpha: float) -> TestResult:
-    return mcnemar_exact(*_changes(evidence), alpha=alpha, beta=evidence.design.beta)
-
-
-def _unconditional(evidence: Evidence, alpha: float) -> TestResult:
-    return unconditional_exact(*_changes(evidence), alpha=alpha, beta=evidence.design.beta)
-
-
-def _margin(evidence: Evidence, alpha: float) -> TestResult:
-    design = evidence.design
-    return margin_test(*_changes(evidence), margin=design.allowed_drop, alpha=alpha, beta=design.beta)
-
-
-def _repeats(evidence: Evidence, alpha: float) -> TestResult:
-    return repeats_exact(evidence.repeats, alpha=alpha, beta=evidence.design.beta)
-
-
-def _t(evidence: Evidence, alpha: float) -> TestResult:
-    result = paired_t(_differences(evidence), alpha=alpha, beta=evidence.design.beta)
-    return _by_spread(evidence, result, t_margins(alpha), alpha)
-
-
 def _clustered(evidence: Evidence, alpha: float) -> TestResult:
     assert evidence.clusters is not None
     return clustered_exact(evidence.differences, evidence.clusters, alpha=alpha, beta=evidence.design.beta)
 
 
-def _clustered_t(evidence: Evidence, alpha: float) -> TestResult:
-    assert evidence.clusters is not None
-    result = clustered_t(_differences(evidence), evidence.clusters, alpha=alpha, beta=evidence.design.beta)
+def _t(evidence: Evidence, alpha: float) -> TestResult:
+    differences, codes, rates = _differences(evidence), evidence.clusters, _rates(evidence, alpha)
+    result = paired_t(differences, **rates) if codes is None else clustered_t(differences, codes, **rates)
     return _by_spread(evidence, result, t_margins(alpha), alpha)
 
 
@@ -222,10 +193,7 @@ def _bootstrap(evidence: Evidence, alpha: float) -> TestResult:
 
 
 def _by_spread(evidence: Evidence, result: TestResult, margins: Margins, alpha: float) -> TestResult:
-    """Make a test that goes by the spread of the differences.
-
-    It has room for losses that they do not show.
-    """
+    """Correct a test that goes by the spread of the differences for losses that they do not show."""
     totals, sizes = _totals(evidence)
     block = 1 if evidence.clusters is None else block_of(evidence.differences, evidence.clusters)
     spread = spread_of_units(totals, sizes, loss=evidence.loss, block=block, allowed=evidence.design.allowed_drop)
@@ -236,38 +204,31 @@ def _by_spread(evidence: Evidence, result: TestResult, margins: Margins, alpha: 
 METHODS: Mapping[Method, Callable[[Evidence, float], TestResult]] = {
     "two-sample": _unpaired,
     "target": _unpaired,
-    "mcnemar": _mcnemar,
-    "unconditional": _unconditional,
-    "margin": _margin,
-    "repeats": _repeats,
+    "mcnemar": lambda e, alpha: mcnemar_exact(*_changes(e), alpha=alpha, beta=e.design.beta),
+    "unconditional": lambda e, alpha: unconditional_exact(*_changes(e), alpha=alpha, beta=e.design.beta),
+    "margin": lambda e, alpha: margin_test(*_changes(e), margin=e.design.allowed_drop, alpha=alpha, beta=e.design.beta),
+    "repeats": lambda e, alpha: repeats_exact(e.repeats, **_rates(e, alpha)),
     "t": _t,
     "clustered": _clustered,
-    "clustered-t": _clustered_t,
+    "clustered-t": _t,
     "sign-flip": _sign_flip,
     "bootstrap": _bootstrap,
 }
+# The decision alone, of tests whose figures take long: gamma asks for it hundreds of times.
+FAILS: Mapping[Method, Callable[[Evidence, float], bool]] = {
+    "mcnemar": lambda e, alpha: mcnemar_p(_changes(e)[0], sum(_changes(e)[:2])) <= alpha,
+    "unconditional": lambda e, alpha: unconditional_rejects(*_changes(e), alpha=alpha),
+    "margin": lambda e, alpha: margin_p(*_changes(e), e.design.allowed_drop, alpha) <= alpha,
+    "repeats": lambda e, alpha: sum_tails(e.repeats)[0] <= alpha,
+}
 
 
-def _fails_quickly(evidence: Evidence, alpha: float) -> bool | None:
-    """Make the decision alone, of tests whose figures take long.
-
-    None for others.
-    """
-    method = _fixed_choice(evidence).method
-    if method == "repeats":
-        return sum_tails(evidence.repeats)[0] <= alpha
-    if method == "unconditional":
-        return unconditional_rejects(*_changes(evidence), alpha=alpha)
-    if method == "margin":
-        return margin_p(*_changes(evidence), evidence.design.allowed_drop, alpha) <= alpha
-    if method == "mcnemar":
-        lost, gained, _ = _changes(evidence)
-        return mcnemar_p(lost, lost + gained) <= alpha
-    return None
+def _rates(evidence: Evidence, alpha: float) -> dict[str, float]:
+    return {"alpha": alpha, "beta": evidence.design.beta}
 
 
 def _changes(evidence: Evidence) -> tuple[int, int, int]:
-    """Count how many samples were lost and gained, of how many."""
+    """Count the samples that were lost, that were gained, and all."""
     differences = evidence.differences
     return int((differences < 0).sum()), int((differences > 0).sum()), len(differences)
 
@@ -277,9 +238,9 @@ def _differences(evidence: Evidence) -> Floats:
 
 
 def _totals(evidence: Evidence) -> tuple[Floats, Floats]:
-    """Return the sum of each unit's differences and its samples.
+    """Return the sum of each unit's differences and its number of samples.
 
-    They are sorted so that the order of the samples changes nothing.
+    Units are sorted, so that the order of the samples changes nothing.
     """
     differences, codes = _differences(evidence), evidence.clusters
     totals, sizes = cluster_totals(differences, np.arange(len(differences)) if codes is None else codes)
@@ -288,8 +249,5 @@ def _totals(evidence: Evidence) -> tuple[Floats, Floats]:
 
 
 def _moved(evidence: Evidence, result: TestResult) -> TestResult:
-    """Move a result back to the differences.
-
-    It was computed with the allowed drop added to each.
-    """
+    """Take the allowed drop, which was added to each difference, out of a result again."""
     return move(result, -evidence.design.allowed_drop)

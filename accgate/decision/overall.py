@@ -1,7 +1,4 @@
-"""The overall check of a model.
-
-It is one exact test over all changed samples of its checks.
-"""
+"""The overall check of a model: one exact test over all changed samples of its checks."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -37,8 +34,8 @@ def decide_overall(
 ) -> tuple[Verdict, ...]:
     """Decide the overall verdict of each model that has one.
 
-    It pools the paired checks of 0/100 scores, each sample with the same weight. Where one of them is an error, so is
-    it. Where samples failed it is decided twice, as a check is.
+    It pools the paired checks of 0/100 scores, each sample with the same weight. It is an error where one of these
+    checks is. Where samples failed it is decided twice, with these at their worst and at their best.
 
     Parameters
     ----------
@@ -105,10 +102,7 @@ def _decide_model(
 
 @dataclass(frozen=True)
 class _Used:
-    """The evidence of the samples that the decision of a check used.
-
-    `stops` says that an early stop was possible.
-    """
+    """The evidence of the samples that the decision of a check used; it `stops` where an early stop was possible."""
 
     evidence: Evidence
     stops: bool
@@ -168,13 +162,11 @@ def _decide_parts(blank: Verdict, used: Sequence[_Used], notes: tuple[Reason, ..
 def _gamma(used: Sequence[_Used], alpha: float, *, rejects: bool) -> float | None:
     """Return the pooled mean below which the test rejects.
 
-    It takes losses more, or fewer, from the last sample of the last check on. Each check has the samples that its own
+    Losses are added, or taken back, from the last sample of the last check on, among the samples that each check's own
     decision used.
     """
-    paths = [
-        (fewer_losses if rejects else more_losses)(replace(e, reference=e.before), e.candidate.n)
-        for e in (each.evidence for each in used)
-    ]
+    losses, evidences = fewer_losses if rejects else more_losses, [each.evidence for each in used]
+    paths = [losses(replace(e, reference=e.before), e.candidate.n) for e in evidences]
     most = sum(path.most for path in paths)
 
     def outcome(count: int) -> list[_Used]:
@@ -191,10 +183,7 @@ def _gamma(used: Sequence[_Used], alpha: float, *, rejects: bool) -> float | Non
 
 
 def _pooled(used: Sequence[_Used], side: Literal["before", "candidate"]) -> Floats:
-    """Pool the scores of all samples of one side.
-
-    They are turned where checks of both directions are pooled.
-    """
+    """Pool the scores of one side, turned so that higher is better where checks of both directions are pooled."""
     evidences = [each.evidence for each in used]
     is_mixed = len({each.design.higher_is_better for each in evidences}) > 1
     sides = [(getattr(each, side).means(), is_mixed and not each.design.higher_is_better) for each in evidences]
@@ -202,7 +191,7 @@ def _pooled(used: Sequence[_Used], side: Literal["before", "candidate"]) -> Floa
 
 
 def _exact(used: Sequence[_Used], blank: Verdict) -> TestResult | None:
-    """Make the same test with all its figures, at a fixed n.
+    """Make the overall test with all its figures, which it has at a fixed n.
 
     None where a check may stop early or has clusters, and where checks have different numbers of answers.
     """

@@ -1,7 +1,4 @@
-"""The path of a check of paired scores to its verdict, to draw.
-
-It is plain data.
-"""
+"""The path of a check of paired scores to its verdict, as plain data to draw."""
 
 from dataclasses import dataclass, replace
 
@@ -20,11 +17,11 @@ Points = tuple[tuple[float, float], ...]
 class SequentialPath:
     """How a check came to its verdict, unit by unit.
 
-    A unit is a sample, or a whole cluster. `n` are the samples used by then and `sums` the sums of their differences in
-    points, turned so that worse is down. The run fails where the sum falls to `fails` and passes where it rises to
-    `passes`, pairs of samples and sum. With `is_whole` these are the boundaries by which the test decided; else `fails`
-    holds the limit at the last sample alone, below which it fails. `exact` says that every unit is one sample scored 0
-    or 100.
+    A unit is a sample or a whole cluster. `n` counts the samples after each unit, and `sums` adds up their differences
+    in points, turned so that worse is down. `fails` and `passes` are pairs of a number of samples and a sum: the run
+    fails where its sum falls to the one, and passes where it rises to the other. With `is_whole` they are the test's
+    own boundaries; else `fails` holds only the limit at the last sample. `exact` says that every unit is one sample
+    scored 0 or 100.
     """
 
     n: tuple[int, ...]
@@ -38,9 +35,8 @@ class SequentialPath:
 def path_of(evidence: Evidence, verdict: Verdict) -> SequentialPath | None:
     """Return the path by which a check came to its verdict.
 
-    It has the samples that it used. The test is the one that decided, at the alpha that decided. Where it does not lead
-    to the verdict, as with files of another run, the path is without the test's boundaries; so is that of an e-process
-    test and of one at a fixed n.
+    The test that decided is computed again at the alpha that decided. Where it gives another verdict, as with files of
+    another run, the path has no boundaries; nor has it for an e-process test, or for one at a fixed n.
 
     Parameters
     ----------
@@ -61,7 +57,7 @@ def path_of(evidence: Evidence, verdict: Verdict) -> SequentialPath | None:
         return _at_fixed_n(evidence, verdict)
     units = test.units
     path = SequentialPath(tuple(units.samples.tolist()), tuple(np.cumsum(units.totals).tolist()), units.exact)
-    drawn = test.boundaries() if _leads_to(test.result(), verdict) else None
+    drawn = test.boundaries() if test.boundaries is not None and _leads_to(test.result(), verdict) else None
     if drawn is not None:
         return replace(path, fails=drawn.fails, passes=drawn.passes, is_whole=True)
     return replace(path, fails=_last_limit(verdict))
@@ -81,10 +77,7 @@ def _leads_to(result: SequentialResult, verdict: Verdict) -> bool:
 
 
 def _last_limit(verdict: Verdict) -> Points:
-    """Return the last sum of differences below which the check fails.
-
-    It is that at the last sample, from its gamma.
-    """
+    """Return the sum at the last sample below which the check fails, from its gamma."""
     if verdict.gamma is None or verdict.reference.mean is None:
         return ()
     limit = oriented(verdict.gamma - verdict.reference.mean, verdict.higher_is_better) * verdict.n

@@ -1,7 +1,4 @@
-"""A check while it runs.
-
-Here is whether it may stop, how near that is, and what its scores are compared with.
-"""
+"""A check while it runs: whether it may stop, how near that is, and what its scores are compared with."""
 
 import math
 from collections import UserDict
@@ -23,12 +20,10 @@ from accgate.stats.gsprt import n_without_change
 
 
 class EarlyStop:
-    """Whether the beginning of a check decides it, its limits on costs too.
+    """Whether the beginning of a check decides it, its limits on costs included.
 
-    It remembers the latest beginning.
-
-    While too many of its replies hold no answer nothing is decided: of all replies the share may be smaller. A loss
-    that comes of silence is decided.
+    Nothing is decided while too many replies hold no answer, for the share may be smaller in the whole run. Only a
+    regression that such replies explain is decided even then. The latest beginning is remembered.
     """
 
     def __init__(self, check: Check) -> None:
@@ -47,17 +42,11 @@ class EarlyStop:
         return is_lost and is_silence_alone(self._check, records)
 
     def limits(self) -> Limits | None:
-        """Return how near the latest records are to a decision.
-
-        None where nothing tells.
-        """
+        """Return how near the latest records are to a decision, if the test can tell."""
         return self._latest.limits
 
     def expected(self) -> int | None:
-        """Return the samples by which a decision is likely.
-
-        It is as planned, or as far as the evidence so far points. None where that is unknown.
-        """
+        """Return the samples by which a decision is likely, by the evidence so far or else by the plan."""
         planned = self._check.expected_n_healthy
         limits = self.limits()
         if limits is None:
@@ -66,10 +55,7 @@ class EarlyStop:
         return expected_samples(limits, self._check.alpha_planned)
 
     def fewest(self) -> int:
-        """Return the samples that a pass takes if none of the next changes.
-
-        It is 0 where nothing tells.
-        """
+        """Return the samples at which the check passes if no other sample changes, 0 where that is unknown."""
         if (limits := self.limits()) is not None:
             return limits.soonest or limits.next_n or 0
         check, design = self._check, self._check.design
@@ -87,10 +73,7 @@ class _Look:
 
     @cached_property
     def evidence(self) -> Evidence | None:
-        """Evidence of its whole clusters.
-
-        None where none is whole.
-        """
+        """Evidence of its whole clusters, if there are any."""
         if not whole_clusters(self._check.task.samples, self.samples):
             return None
         return evidence_of(self._check, self._records, stopped=True)
@@ -107,18 +90,14 @@ class _Look:
 
 
 def early_stop(check: Check) -> EarlyStop | None:
-    """Return the rule that stops the evaluation of a check early.
-
-    None where its test takes all samples.
-    """
+    """Return the rule that stops the evaluation of a check early, if its test may stop."""
     return EarlyStop(check) if check.choice.is_sequential and isinstance(check.reference, Scores) else None
 
 
 def expecting(check: Check, stop: EarlyStop | None) -> Check:
-    """Return a check with the samples that it is expected to take.
+    """Return a check with the samples that it is expected to take under the rule that may end it early.
 
-    It is under the rule that may end it early. Without one it takes all, and with limits on tokens and seconds at least
-    those that can decide them.
+    A check with limits on costs takes at least the samples that these need. Without a rule it takes all.
     """
     if check.reference is None:
         return check
@@ -128,10 +107,7 @@ def expecting(check: Check, stop: EarlyStop | None) -> Check:
 
 
 def watch_of(check: Check, *, stops: bool = True) -> Watch:
-    """Return what may end a check's evaluation early, and what to compare with.
-
-    Unless it `stops`, nothing ends it.
-    """
+    """Return what a check's scores are compared with, and what ends its evaluation early if it `stops`."""
     stop = early_stop(check) if stops else None
     reference = check.reference if check.task.content.aggregate is None else None
     scores = _Means(reference) if isinstance(reference, Scores) else None if reference is None else reference.mean
@@ -140,10 +116,7 @@ def watch_of(check: Check, *, stops: bool = True) -> Watch:
 
 
 class _Means(UserDict[str, float]):
-    """The mean score of each sample of a reference.
-
-    It is made when something shows it, since a million take 70 MB.
-    """
+    """The mean score of each sample of a reference, made at the first look: a million take 70 MB."""
 
     def __init__(self, reference: Scores) -> None:
         self._reference = reference
@@ -155,10 +128,10 @@ class _Means(UserDict[str, float]):
 
 
 def limits_of(evidence: Evidence, test: SequentialTest | None) -> Limits | None:
-    """Return how near the beginning of a run is to a decision.
+    """Return how near the beginning of a run is to a decision by this test.
 
-    It is by this test. The limits are those of the moment: where the run would have to stand by now, with as many
-    samples changed. None for a test that takes all samples or has no target, and where samples failed.
+    The limits say where the run would have to stand now, with as many samples changed. None for a test that takes all
+    samples or has no target, and where samples failed.
 
     Examples
     --------
@@ -172,11 +145,11 @@ def limits_of(evidence: Evidence, test: SequentialTest | None) -> Limits | None:
     >>> limits.n, limits.difference, round(limits.p_value, 4), limits.passes
     (100, -4.0, 0.0625, 2.0)
     """
-    if test is None or evidence.design.theta is None or evidence.candidate.failed or not len(test.units.totals):
+    if test is None or test.next is None or not len(test.units.totals):
+        return None
+    if evidence.design.theta is None or evidence.candidate.failed:
         return None
     units, near, higher = test.units, test.next(), evidence.design.higher_is_better
-    if near is None:
-        return None
     n = int(units.sizes.sum())
     return Limits(
         n=n,
@@ -193,9 +166,7 @@ def limits_of(evidence: Evidence, test: SequentialTest | None) -> Limits | None:
 
 
 def expected_samples(limits: Limits, alpha: float) -> int:
-    """Return the samples by which a decision is likely.
-
-    The evidence is taken to go on growing as it has so far.
+    """Return the samples by which a decision is likely, if the evidence goes on growing as it has so far.
 
     Examples
     --------

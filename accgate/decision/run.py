@@ -29,9 +29,9 @@ from accgate.verdict import Allowed, CandidateSummary, Reason, ReferenceSummary,
 
 @dataclass(frozen=True)
 class Decided:
-    """Verdicts of checks, and the overall verdict of each model.
+    """Verdicts of checks in their order, and the overall verdicts of models that have one.
 
-    Checks are in their order. A model may have none. Of harmless changes they fail at most those that are `allowed`.
+    They fail at most the share `allowed` of harmless changes.
     """
 
     checks: tuple[Verdict, ...] = ()
@@ -42,12 +42,9 @@ class Decided:
         return Decided(self.checks + other.checks, self.overall + other.overall, self.allowed + other.allowed)
 
     def of_part(self, *, is_new: bool, tier: Tier) -> Decided:
-        """Mark the checks as those of one part of the rules.
-
-        A pull request adds them or not, and they can fail the run or not.
-        """
-        both = self.checks, self.overall
-        checks, overall = (tuple(replace(verdict, is_new=is_new, tier=tier) for verdict in part) for part in both)
+        """Mark the verdicts as those of one part of the rules."""
+        parts = self.checks, self.overall
+        checks, overall = (tuple(replace(verdict, is_new=is_new, tier=tier) for verdict in part) for part in parts)
         if tier == "advisory":
             return Decided(checks, overall)
         return Decided(checks, overall, self.allowed.as_new() if is_new else self.allowed)
@@ -56,8 +53,8 @@ class Decided:
 def decide_checks(gate: Gate, checks: Sequence[Check], evaluated: EvaluatedRun) -> Decided:
     """Decide a run's checks.
 
-    One without evidence is `no-reference` or `error`, with the reason. Marks of another judge than the reference's are
-    none.
+    A check without evidence is `no-reference` or `error`, with the reason. So is one that another judge marked than its
+    reference.
     """
     own = {check.key for check in checks}
     items = map(_without_foreign_marks, evaluated.checks)
@@ -82,20 +79,17 @@ def decide_checks(gate: Gate, checks: Sequence[Check], evaluated: EvaluatedRun) 
         annotated = _annotate(verdict, evidence, item, gate, info)
         cases.append(CostCase(annotated, evidence, item.check, _records(item), info))
     verdicts = dict(zip(evidences, with_costs(cases, account), strict=True))
-    found = [done.get(item.check.key, item) for item in evaluated.checks]
+    latest = [done.get(item.check.key, item) for item in evaluated.checks]
     for check in checks:
         if check.other_side is not None:
             held = done[check.key].check if check.key in done else check  # with the samples that only its run knows
-            verdicts[check.key] = _verdict_on_both(Equality.in_run(held, gate, checks), found)
+            verdicts[check.key] = _verdict_on_both(Equality.in_run(held, gate, checks), latest)
     final = tuple(verdicts.get(check.key) or _verdict_without_evidence(check, done.get(check.key)) for check in checks)
     return Decided(final, decide_overall(account, checks, evidences, final), account.allowed)
 
 
 def _verdict_on_both(equality: Equality, items: Sequence[EvaluatedCheck]) -> Verdict:
-    """Decide a check that must equal another side.
-
-    It is an error where either is not wholly known.
-    """
+    """Decide a check that must equal another side; an error where either side is not wholly known."""
     check = equality.check
     empty = _verdict_without_evidence(check, next((item for item in items if item.check.key == check.key), None))
     try:
@@ -124,10 +118,7 @@ def _few_repeats(check: Check, recorded: int) -> tuple[Reason, ...]:
 
 
 def _without_foreign_marks(item: EvaluatedCheck) -> EvaluatedCheck:
-    """Return the item, unless another judge marked it than the reference.
-
-    Then it is as one that was not finished, with that reason.
-    """
+    """Return the item, as not finished where another judge marked it than the reference."""
     if item.evaluation is None or (fault := judge_fault(item.check, item.evaluation.makers)) is None:
         return item
     return EvaluatedCheck(item.check, replace(item.evaluation, complete=False), fault)
@@ -140,10 +131,7 @@ def _records(item: EvaluatedCheck) -> Sequence[Record]:
 def _annotate(
     verdict: Verdict, evidence: Evidence, item: EvaluatedCheck, gate: Gate, info: EngineInfo | None
 ) -> Verdict:
-    """Add notes on its check to a verdict.
-
-    They are the settings that changed, and the drift since the anchor.
-    """
+    """Add notes, the settings that changed, and the drift since the anchor to a verdict."""
     check = item.check
     notes, recorded = list(check.notes), 0 if check.recorded is None else check.recorded.about.repeats
     if verdict.test in PAIRED_TESTS:
@@ -169,7 +157,8 @@ def _annotate(
 def with_drift(verdict: Verdict, evidence: Evidence, check: Check, *, alpha: float) -> Verdict:
     """Add the drift since the anchor to a verdict.
 
-    It becomes a regression where a decline can fail it and shows. `alpha` is the history's where it only is reported.
+    The verdict becomes a regression where a decline can fail the check and shows. `alpha` is the level of a drift that
+    is only reported.
     """
     anchor = None
     if check.task.content.aggregate is None:  # an anchor keeps scores, and no statistic
@@ -256,15 +245,12 @@ def result_of(gate: Gate, decided: Decided, evaluated: EvaluatedRun) -> Result:
 
 
 def _saved_cost(evaluation: Evaluation, most: int) -> tuple[int | None, float | None]:
-    """Return the tokens and seconds that an early stop saved.
-
-    `most` records would have cost so much more than those asked. None where nothing tells.
-    """
+    """Return the tokens and seconds that an early stop saved against a run of `most` records, if known."""
     columns = [Figures.of(records).columns for records in (evaluation.records, evaluation.beyond)]
     count = sum(map(len, columns))
-    left = max(0, most - count)
+    spared = max(0, most - count)
     counted = any((each["completion_tokens"] >= 0).any() for each in columns)
     names = ("prompt_tokens", "completion_tokens")
     tokens = sum(int(each[name].clip(min=0).sum()) for each in columns for name in names)
-    seconds = evaluation.seconds / evaluation.asked * left if evaluation.asked and evaluation.seconds else None
-    return (round(tokens / count * left) if counted else None), (None if seconds is None else round(seconds, 1))
+    seconds = evaluation.seconds / evaluation.asked * spared if evaluation.asked and evaluation.seconds else None
+    return (round(tokens / count * spared) if counted else None), (None if seconds is None else round(seconds, 1))

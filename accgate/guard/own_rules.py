@@ -97,7 +97,7 @@ def _without_new_limits(own: Config, by_base: Sequence[Check]) -> Config:
 
     These begin with the merge.
     """
-    limited = [{check.task.name for check in by_base if check.allowed_cost(name) is not None} for name in LIMITS]
+    limited = [{check.task.name for check in by_base if name in check.limits} for name in LIMITS]
     tasks = dict(own.tasks)
     for name, task in own.tasks.items():
         keys = zip(LIMITS.values(), limited, strict=True)

@@ -1,4 +1,1 @@
-"""From accuracy.toml to checks.
-
-Each has its task, reference, design and samples, and what they cost.
-"""
+"""The way from accuracy.toml to checks, each with its task, reference, design, samples and cost."""

@@ -1,7 +1,4 @@
-"""The account of alpha of a run.
-
-It says what each thing that can fail a run may spend, and what all may spend together.
-"""
+"""The account of alpha of a run: what each thing that can fail it may spend, and what all may spend together."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -15,7 +12,7 @@ from accgate.stats.power import share_of_alpha
 from accgate.verdict import Allowed
 
 SHARE = 0.2  # of alpha for the overall checks, and as much for the limits on costs
-TENTH = 0.1  # for groups that can fail, and as much for a slow decline that can: both see large losses alone
+TENTH = 0.1  # for groups that can fail, and as much for a slow decline that can: both see only large losses
 
 
 @dataclass(frozen=True)
@@ -23,7 +20,7 @@ class Claim:
     """What one check claims of the account.
 
     `alpha` is the check's own rate, `pooled_by` the model whose overall check may pool it, and `limits` counts its
-    limits on costs. `has_groups` says that its samples come in groups.
+    limits on costs. With `has_groups` its samples come in groups.
     """
 
     alpha: float
@@ -34,15 +31,14 @@ class Claim:
 
 @dataclass(frozen=True)
 class Account:
-    """How all that can fail a run shares alpha.
+    """How all that can fail a run shares alpha, from a claim of each of its checks.
 
-    It has a claim of each of the run's checks. The overall checks have a fifth of alpha where there are any, the limits
-    on costs another. Where `drift` and `groups` can fail a check, each has a tenth. The checks share what is left by
-    the correction. With `none` nothing is shared: every check and every limit has its whole alpha, every overall check
-    a fifth.
+    The overall checks have a fifth of alpha where there are any, the limits on costs another. Where `drift` and
+    `groups` can fail a check, each has a tenth. The checks share the rest by the correction. With `none` nothing is
+    shared: every check and every limit has its whole alpha, every overall check a fifth.
 
-    A pull request's new checks have an account of their own, so that they take nothing from those of its base, and so
-    have advisory checks.
+    A pull request's new checks have an account of their own, so that they take nothing from those of its base. So have
+    advisory checks.
 
     >>> account = Account("holm", (Claim(0.05, "a"), Claim(0.05, "a"), Claim(0.05, "b", limits=1)))
     >>> round(account.of_check(0.05), 4), round(account.of_overall("a"), 4), round(account.of_limit(0.05), 4)
@@ -58,10 +54,7 @@ class Account:
 
     @cached_property
     def pooled(self) -> Mapping[str, float]:
-        """The models that have an overall check.
-
-        Each has the least alpha of the checks that it pools.
-        """
+        """The models that have an overall check, each with the least alpha of the checks that it pools."""
         names = [claim.pooled_by for claim in self.claims]
         models = dict.fromkeys(name for name in names if name is not None and names.count(name) > 1)
         return {model: min(claim.alpha for claim in self.claims if claim.pooled_by == model) for model in models}
@@ -84,17 +77,11 @@ class Account:
         return sum(claim.has_groups for claim in self.claims) if self.groups else 0
 
     def of_drift(self, alpha: float) -> float | None:
-        """Return the alpha of one check's decline over all merges.
-
-        None where it only is reported.
-        """
+        """Return the alpha of one check's decline over all merges; None where declines are only reported."""
         return TENTH * alpha / (1 if self.correction == "none" else len(self.claims)) if self.drift else None
 
     def of_groups(self, alpha: float) -> float | None:
-        """Return the alpha that the groups of one check have together.
-
-        None where they only are reported.
-        """
+        """Return the alpha that the groups of one check have together; None where groups are only reported."""
         return TENTH * alpha / (1 if self.correction == "none" else self.grouped) if self.grouped else None
 
     def of_check(self, alpha: float) -> float:
@@ -106,22 +93,16 @@ class Account:
         return SHARE * self.pooled[model] / (1 if self.correction == "none" else len(self.pooled))
 
     def of_limits(self, alpha: float) -> float:
-        """Return the alpha that all limits on costs have together.
-
-        They are of checks with this alpha.
-        """
+        """Return the alpha that all limits on costs have together, for checks with this alpha."""
         return alpha if self.correction == "none" else SHARE * alpha
 
     def of_limit(self, alpha: float) -> float:
-        """Return the alpha that one of them has for certain."""
+        """Return the alpha that one limit on costs has for certain."""
         return share_of_alpha(self.of_limits(alpha), self.correction, self.limits)
 
     @property
     def allowed(self) -> Allowed:
-        """How many harmless changes the run fails at most.
-
-        It is what each part may spend, added up.
-        """
+        """How many harmless changes the run fails at most, by what each part may spend."""
         return Allowed(
             checks=sum(self.of_check(claim.alpha) for claim in self.claims),
             overall=sum(map(self.of_overall, self.pooled)),
@@ -137,10 +118,7 @@ def account_by(gate: Gate, claims: Iterable[Claim]) -> Account:
 
 
 def reason_not_pooled(reference: Scores | Mean | Target | None, design: Design) -> str | None:
-    """Say why an overall check leaves a check out.
-
-    None for one that it pools, of 0/100 scores of which no drop is allowed.
-    """
+    """Say why an overall check leaves a check out; None for one that it pools."""
     if design.tier == "advisory":
         return "advisory"
     if reference is None:

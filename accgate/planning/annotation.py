@@ -1,7 +1,4 @@
-"""How many test cases to annotate when there is no dataset yet.
-
-It takes the standard library alone, so that it starts fast.
-"""
+"""How many test cases to annotate when there is no dataset yet, without a slow import."""
 
 import math
 from dataclasses import dataclass
@@ -15,10 +12,7 @@ FINEST = 1e-5  # least margin as a share of the range: it takes ten thousand mil
 
 @dataclass(frozen=True)
 class AnnotationRow:
-    """The guarantee of `n` test cases.
-
-    It is the margin at the plan's confidence, and the confidence of the plan's margin.
-    """
+    """The guarantee of `n` test cases: the margin at the plan's confidence, and the confidence of its margin."""
 
     n: int
     margin: float
@@ -27,11 +21,11 @@ class AnnotationRow:
 
 @dataclass(frozen=True)
 class AnnotationPlan:
-    """Test cases that bring the mean score within the margin of the truth.
+    """Test cases that bring the mean score within the margin of the truth, whatever the scores are.
 
-    They do whatever the scores are. `margin`, `low` and `high` are in the scores' units, `confidence` is a share. `n`
-    is the answer: `n_hoeffding`, or fewer with a `population` to draw from without replacement. `n_approximate` is what
-    the normal approximation gives at the largest standard deviation there can be; it guarantees nothing.
+    `margin`, `low` and `high` are in the scores' units, `confidence` is a share. `n` is the answer: `n_hoeffding`, or
+    fewer with a `population` to draw from without replacement. `n_approximate` is what the normal approximation gives
+    at the largest possible standard deviation; it guarantees nothing.
     """
 
     margin: float
@@ -147,10 +141,7 @@ def _check_arguments(margin: float, confidence: float, low: float, high: float, 
 
 
 def _normal_n(margin: float, confidence: float, width: float, population: int | None) -> int:
-    """Return the same by the normal approximation.
-
-    It takes the largest standard deviation that a range of this width has.
-    """
+    """Return the test cases by the normal approximation, at the largest standard deviation of such a range."""
     needed = (quantile((1.0 + confidence) / 2.0) * width / 2.0 / margin) ** 2
     if population is not None:
         needed /= 1.0 + max(0.0, needed - 1.0) / population
@@ -158,10 +149,7 @@ def _normal_n(margin: float, confidence: float, width: float, population: int | 
 
 
 def _round_numbers(n: int, population: int | None) -> list[int]:
-    """List 50, 100, 200, 500 and so on up to three times n.
-
-    It begins with 10 where n is small, and has n and the population.
-    """
+    """List n, the population, and 50, 100, 200, 500 and so on up to three times n; from 10 on where n is small."""
     most = population if population is not None else 3 * n
     powers = range(1, len(str(most)))
     steps = [step * 10**power for power in powers for step in (1, 2, 5)]

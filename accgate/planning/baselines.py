@@ -1,7 +1,4 @@
-"""The references that models are held against, by name.
-
-Here is which there can be, and why one is missing.
-"""
+"""The references that models are held against, by name: which can exist, and why one is missing."""
 
 from accgate.config.config import Config
 from accgate.errors import BadInput, Key, refuse_faults
@@ -12,10 +9,7 @@ from accgate.verdict import Reason
 
 
 def labels_of(config: Config) -> set[str]:
-    """Return the names under which the models of a config's file are recorded.
-
-    They have their variants.
-    """
+    """Return the names, with variants, under which the models of a config's file are recorded."""
     return {baseline_of(name, each.variant, None) for name, each in config.models_in_file.items()}
 
 
@@ -38,9 +32,7 @@ def _names(label: str) -> set[str]:
 
 
 def refuse_unknown_baselines(config: Config) -> None:
-    """Refuse a `baseline` that can never have a reference.
-
-    It names neither a recorded one nor a model of the file.
+    """Refuse a `baseline` that names neither a recorded reference nor a model of the file.
 
     Raises
     ------

@@ -1,27 +1,16 @@
-"""The checks of a config.
-
-Each model and task has samples, a reference, a test, and the drop it can detect.
-"""
+"""The checks of a config: samples, reference, test and detectable drop of each model and task."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import get_args
 
 from accgate.config.config import Config
 from accgate.config.tables import Gate
-from accgate.design import (
-    FEWEST_CLUSTERS,
-    Choice,
-    Design,
-    Mean,
-    Target,
-    allowed_share,
-    oriented,
-)
+from accgate.design import FEWEST_CLUSTERS, Choice, Design, Mean, Target, allowed_share, oriented
 from accgate.errors import LIMITS, BadInput, CannotEvaluate, CostName, KeyFaults, Tier
 from accgate.inputs.parquet import Closed
 from accgate.metrics.forms import label_form
@@ -43,15 +32,15 @@ RESTORE = "restore the file from git, or record the reference again"
 
 @dataclass(frozen=True)
 class Check:
-    """One (model, task).
+    """A model and a task with everything that decides them: samples, reference, design and test.
 
-    It has the samples to evaluate, their reference, and the drop that the test can detect. `theta` and `gamma` (points)
-    are what the plan expects at `alpha_planned` and, for paired scores, at `discordance`, and `alpha_limit` is that of
-    each of its limits. They are None where there is nothing to compute them from, as is a theta past the scale of the
-    scores. `expected_n_healthy` and `expected_n_dropped` are the mean samples of a sequential test when nothing changed
-    and after a drop of theta, None at a fixed n. `not_pooled` says why the model's overall check leaves it out; None
-    for one that it pools. `advice` is for whoever plans; a verdict has the notes alone. One that must equal
-    `other_side` has no reference: both are asked in the same run, and each side has half of alpha.
+    `theta` and `gamma` (points) are what the plan expects at `alpha_planned` and, for paired scores, at `discordance`;
+    None where nothing gives them, or where theta exceeds the scale of the scores. `limits` has the share by which each
+    cost may change for the worse, tested at `alpha_limit` each. `expected_n_healthy` and `expected_n_dropped` are the
+    mean samples of a sequential test when nothing changed and after a drop of theta; None at a fixed n. `not_pooled`
+    says why the model's overall check leaves this one out. A plan shows `advice` beside the notes; a verdict has only
+    the notes. A check that must equal `other_side` has no reference: both are asked in the same run, and each direction
+    has half of alpha.
     """
 
     model: str
@@ -73,27 +62,12 @@ class Check:
     expected_n_dropped: float | None = None
     max_failed: float = 0.0
     max_unread: float = 1.0
-    max_more_tokens: float | None = None
-    max_slower: float | None = None
+    limits: Mapping[CostName, float] = field(default_factory=dict)
     notes: tuple[Reason, ...] = ()
     advice: tuple[str, ...] = ()
     judge: PlannedModel | None = None
     not_pooled: str | None = None
-    max_less_accepted: float | None = None
     other_side: Check | None = None
-
-    def allowed_cost(self, name: CostName) -> float | None:
-        """Return the share by which a cost may change for the worse.
-
-        None where nothing gates it.
-        """
-        share: float | None = getattr(self, LIMITS[name])
-        return share
-
-    @property
-    def limits(self) -> int:
-        """The number of limits on costs."""
-        return sum(self.allowed_cost(name) is not None for name in LIMITS)
 
     @property
     def test(self) -> str:
@@ -122,18 +96,12 @@ class Check:
 
     @property
     def reference_mean(self) -> float | None:
-        """Mean of the reference, points.
-
-        None where another statistic is decided on.
-        """
+        """Mean of the reference, points; None without one, and where a statistic is decided on."""
         return None if self.reference is None or self.task.content.aggregate is not None else self.reference.mean
 
     @property
     def reference_readings(self) -> Readings | None:
-        """How the reference's replies were read.
-
-        None where it does not say, or a target or a mean stands for it.
-        """
+        """How the reference's replies were read; None for a target or a mean, and where the reference does not say."""
         if self.recorded is None or not isinstance(self.reference, Scores):
             return None
         return self.recorded.about.readings
@@ -149,10 +117,7 @@ class Check:
 
     @property
     def can_drift(self) -> bool:
-        """Whether a slow decline can fail the check.
-
-        An anchor keeps the scores of samples.
-        """
+        """Whether a slow decline can fail the check: an anchor must keep the scores of its samples."""
         return self.design.drift_alpha is not None and isinstance(self.reference, Scores | None)
 
     @property
@@ -213,10 +178,7 @@ def with_other_sides(checks: Sequence[Check]) -> list[Check]:
 
 
 def with_own_sides(checks: Sequence[Check]) -> tuple[Check, ...]:
-    """Hold each check against the other side's own check.
-
-    Another set of rules may make one. Both are then of the same samples.
-    """
+    """Hold each check against the other side's own check where there is one, so that both have the same samples."""
     own = {check.key: check for check in checks if check.other_side is None}
 
     def held(check: Check) -> Check:
@@ -227,14 +189,11 @@ def with_own_sides(checks: Sequence[Check]) -> tuple[Check, ...]:
 
 
 def account_of(gate: Gate, checks: Sequence[Check]) -> Account:
-    """Return the account of alpha of these checks.
-
-    They are all that share it.
-    """
+    """Return the account of alpha of these checks, which must be all that share it."""
 
     def claim_of(check: Check) -> Claim:
         pooled_by = check.model if gate.overall and check.not_pooled is None else None
-        return Claim(check.design.alpha, pooled_by, check.limits, check.design.group_alpha is not None)
+        return Claim(check.design.alpha, pooled_by, len(check.limits), check.design.group_alpha is not None)
 
     return account_by(gate, map(claim_of, checks))
 
@@ -242,8 +201,7 @@ def account_of(gate: Gate, checks: Sequence[Check]) -> Account:
 def _plan_check(config: Config, draft: Draft, account: Account, side: Check | None, purpose: Purpose) -> Check:
     """Plan the check of a draft at the alpha that the account leaves it for certain.
 
-    Of one that must equal another model each way has half of it. It takes the samples of that model's own check, its
-    `side`, where there is one.
+    `side` is the check of the model that this one must equal; the new check then takes its samples.
 
     Raises
     ------
@@ -289,9 +247,7 @@ def _plan_check(config: Config, draft: Draft, account: Account, side: Check | No
         recorded=recorded,
         max_failed=config.gate.max_failed,
         max_unread=source.max_unread,
-        max_more_tokens=None if settings.max_more_tokens is None else allowed_share(settings.max_more_tokens),
-        max_slower=None if settings.max_slower is None else allowed_share(settings.max_slower),
-        max_less_accepted=None if settings.max_less_accepted is None else allowed_share(settings.max_less_accepted),
+        limits={name: allowed_share(v) for name, key in LIMITS.items() if (v := getattr(settings, key)) is not None},
         notes=notes,
         advice=(
             *advice_on_rows(task, sizing, len(whole.samples)),
@@ -311,10 +267,7 @@ def _plan_check(config: Config, draft: Draft, account: Account, side: Check | No
 
 
 def _all_samples(config: Config, draft: Draft, sizing: Sizing, purpose: Purpose) -> tuple[Task, tuple[Reason, ...]]:
-    """Return the task with every sample there is.
-
-    A note says where they were not read.
-    """
+    """Return the task with all its samples, and a note where the dataset was not read."""
     source, recorded = draft.source, draft.recorded
     size = source.content.num_samples or source.settings.num_samples
     if purpose.stored and (isinstance(draft.reference, Scores) or not source.is_local):
@@ -333,20 +286,14 @@ def _all_samples(config: Config, draft: Draft, sizing: Sizing, purpose: Purpose)
 
 
 def _refuse_theta(source: TaskSource, fault: str | None) -> None:
-    """Refuse the target theta for a fault, at its place.
-
-    It is in accuracy.toml or in the task's definition.
-    """
+    """Report a fault of theta where it is written: in accuracy.toml or in the task's definition."""
     if fault is not None:
         own = source.settings.theta is not None
         raise KeyFaults((("theta",), fault)) if own else source.definition.fault(("theta",), fault)
 
 
 def _refuse_out_of_range(draft: Draft, task: Task) -> None:
-    """Refuse a reference that the task's metric cannot give.
-
-    One score far out would move its mean by points.
-    """
+    """Refuse a reference with scores outside the metric's bounds, for one score far out moves the mean by points."""
     reference, recorded, settings = draft.reference, draft.recorded, draft.source.settings
     low, high = task.metric.lowest, task.metric.highest
     if isinstance(reference, Scores):
@@ -364,10 +311,7 @@ def _refuse_out_of_range(draft: Draft, task: Task) -> None:
 
 
 def _clusters_in(task: Task, reference: Scores | Mean | Target | None) -> int | None:
-    """Count the clusters, by the task or else by its reference.
-
-    None where the samples are independent.
-    """
+    """Count the clusters that the task or else its reference names; None where the samples are independent."""
     names: Sequence[str | None] | None = task.samples.names("cluster")
     if names is None and isinstance(reference, Scores):
         names = reference.take(task.samples.ids).clusters
@@ -375,10 +319,7 @@ def _clusters_in(task: Task, reference: Scores | Mean | Target | None) -> int | 
 
 
 def _with_expectations(check: Check, sizing: Sizing) -> Check:
-    """Add theta, gamma and mean samples, as planned, to a check.
-
-    It is one of a mean alone.
-    """
+    """Add the planned theta, gamma and mean samples to a check that decides on a mean."""
     assumed = replace(sizing.assumptions(), test=check.test, reference_n=check.reference_n)
     if check.task.content.aggregate is not None or (assumed.sigma is None and assumed.discordance is None):
         return check
@@ -401,10 +342,7 @@ def _with_expectations(check: Check, sizing: Sizing) -> Check:
 
 
 def _chance_notes(check: Check) -> tuple[Reason, ...]:
-    """Note a reference that is no better than guessing.
-
-    It cannot fall, and the gate would always pass.
-    """
+    """Note a reference no better than guessing, which cannot fall, so that the gate would always pass."""
     mean, chance, n = check.reference_mean, check.task.content.chance, check.reference_n
     if mean is None or chance is None or n is None or not check.design.higher_is_better:
         return ()
@@ -416,10 +354,10 @@ def _chance_notes(check: Check) -> tuple[Reason, ...]:
 
 
 def advice_on_targets(task: Task) -> tuple[str, ...]:
-    """Return what a plan says of targets that become one target, or nothing.
+    """Return a note on different targets that the metric takes for the same one.
 
-    It is told of a task that scores as another tool does (`same_as`), and of free text, where whoever wrote `U.S.` and
-    `US` means one answer. Rows that have the same target, and the texts that are right for one row, are no fault.
+    A task that scores as another tool does (`same_as`) gets the note, and so does free text, where `U.S.` and `US` may
+    mean one answer; labels are refused. Rows with equal targets, and several right texts of one row, are no fault.
 
     Raises
     ------
@@ -442,7 +380,7 @@ def advice_on_targets(task: Task) -> tuple[str, ...]:
     faults = []
     if alike:
         pair, also = " and ".join(map(repr, min(map(sorted, alike))[:2])), f" ({count_of(len(alike), 'such group')})"
-        fix = "write them alike if they are one label, else so that more than case and the marks around them differs"
+        fix = "write them alike if they are one label, else make them differ in more than case and outer punctuation"
         fix = fix if are_labels else "exact_match tells them apart"
         faults.append(f"is {name!r}, which takes the targets {pair} for the same{also}; {fix}")
     if emptied:

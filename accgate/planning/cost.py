@@ -1,7 +1,4 @@
-"""The cost of a plan in tokens, seconds and GPU-hours.
-
-Earlier runs or a probe measured it, and nothing is guessed.
-"""
+"""The cost of a plan in tokens, seconds and GPU-hours, as earlier runs or a probe measured it."""
 
 import re
 import subprocess
@@ -24,7 +21,7 @@ GPU = re.compile(r"NVIDIA|AMD Instinct|Radeon|Gaudi|GPU")
 class Measured:
     """The cost of samples in an earlier run.
 
-    Tokens are means per sample, `written` those of the replies alone; None where the engine counts none.
+    Tokens are means per sample, and `written` has those of the replies; None where the engine counts none.
     """
 
     source: str
@@ -37,10 +34,7 @@ class Measured:
 
 @dataclass(frozen=True)
 class Speed:
-    """What an engine gives a second.
-
-    It is replies, and their tokens, which are None where it counts none.
-    """
+    """The replies that an engine gives a second, and their tokens, if it counts them."""
 
     replies: float
     tokens: float | None
@@ -48,10 +42,7 @@ class Speed:
 
 @dataclass(frozen=True)
 class Cost:
-    """The cost of so many samples.
-
-    A figure is None where no earlier run tells it.
-    """
+    """The cost of so many samples; a figure is None where no earlier run tells it."""
 
     samples: float
     tokens: float | None
@@ -61,10 +52,9 @@ class Cost:
 
 @dataclass(frozen=True)
 class Estimate:
-    """The cost of a check.
+    """The cost of a check: at most, and with early stopping on average where nothing changed and after a drop.
 
-    It is at most, and with early stopping on average where nothing changed and after a drop. `drop` is that drop in
-    points. A check `ends` early, or with all samples, or as a recording without a verdict.
+    `drop` is that drop in points. A check `ends` early, or with all samples, or as a recording without a verdict.
     """
 
     model: str
@@ -87,9 +77,9 @@ def estimate_of(
 ) -> Estimate:
     """Estimate the cost of a check, from run folders or its reference.
 
-    Tokens are those of any run. Seconds follow from the engine's `speed`, a text where it could not be measured, else
-    from a run on the hardware that `hardware` says an engine has here. Of a check that goes on, `done` records have not
-    decided it, and `free` ones took no time.
+    Tokens are taken from any run. Seconds follow from the engine's `speed` (a text where that could not be measured),
+    or else from a run on the hardware that `hardware` says the engine has here. Of a check that is resumed, `done`
+    records have not decided it, and `free` ones took no time.
     """
     engine = check.planned_model.settings.engine
     sources = [*(_of_run(check, folder) for folder in runs), _of_reference(check)]
@@ -139,10 +129,7 @@ def _notes(
 
 
 def _of_run(check: Check, folder: Path) -> Measured | None:
-    """Measure the cost that a run folder's records show.
-
-    They are of the same model and variant.
-    """
+    """Measure the cost that the records of a run folder show, if they are of the same model and variant."""
     model, paths = check.planned_model.settings, paths_of(folder, *check.key)
     if not paths.settings.is_file() or not paths.records.is_file():
         return None
@@ -189,19 +176,13 @@ def _fits(measured: str, here: str | None) -> bool:
 
 
 def _gpus(hardware: str) -> int:
-    """Count the GPUs that a hardware's name has.
-
-    It is 0 for processors and for servers, which do not say.
-    """
+    """Count the GPUs in a hardware's name, 0 for processors and for servers, which do not say."""
     several = SEVERAL.fullmatch(hardware)
     return int(several[1]) if several and GPU.search(hardware) else int(bool(GPU.search(hardware)))
 
 
 def hardware_here(engine: str) -> str | None:
-    """Name the hardware that an engine would run on here.
-
-    It is as the engine names it, None where that is not known.
-    """
+    """Name the hardware that an engine would run on here, as the engine names it, if that is known."""
     if engine == "llamacpp":
         return cpu_name()
     if engine == "openai":

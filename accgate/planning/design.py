@@ -1,7 +1,4 @@
-"""A check before its samples are read.
-
-Its task, judge and design come from accuracy.toml and the task's definition.
-"""
+"""The task, judge and design of a check before its samples are read."""
 
 from __future__ import annotations
 
@@ -39,10 +36,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class TaskSource:
-    """A task whose samples are not read yet.
+    """A task whose samples are not read yet: its table in accuracy.toml and its definition.
 
-    It has its table in accuracy.toml and its definition. `harness` is the task as lm-evaluation-harness has loaded it,
-    None for one of accgate's.
+    `harness` is the task as lm-evaluation-harness has loaded it, None for a task of accgate's.
     """
 
     name: str
@@ -58,18 +54,12 @@ class TaskSource:
 
     @property
     def theta(self) -> float | None:
-        """The drop in points that must be detectable.
-
-        It is that of accuracy.toml, else the definition's.
-        """
+        """The drop in points that must be detectable, by accuracy.toml or else by the definition."""
         return self.content.theta if self.settings.theta is None else self.settings.theta
 
     @cached_property
     def bounds(self) -> tuple[float | None, float | None]:
-        """The lowest and the highest score of the metric, points.
-
-        None where there is no bound, or lm-eval knows it.
-        """
+        """The lowest and the highest score of the metric, points; None for no bound, and for a task of lm-eval."""
         if self.settings.lm_eval is not None:
             return None, None
         metric = self.definition.metric(loaded=False)
@@ -77,17 +67,12 @@ class TaskSource:
 
     @property
     def max_unread(self) -> float:
-        """The share of replies that may hold no answer.
-
-        It is that of accuracy.toml, else the definition's, else 0.2.
-        """
+        """The share of replies that may hold no answer, by accuracy.toml, else by the definition, else 0.2."""
         named = (self.settings.max_unread, self.content.max_unread)
         return next((share for share in named if share is not None), MAX_UNREAD)
 
     def task(self, config: Config, count: int | None, *, loaded: bool = True) -> Task:
-        """Return the task with its samples, rendered once.
-
-        `count` is the number to generate of a task that is generated.
+        """Return the task with its samples, rendered once; `count` of them where they are generated.
 
         Raises
         ------
@@ -121,10 +106,9 @@ class TaskSource:
         return settings.lm_eval is None and is_here
 
     def stored_task(self, config: Config, recorded: Reference | None, count: int | None) -> Task:
-        """Return the task of a reference's samples, as far as its files hold them.
+        """Return a task that can be decided and not evaluated, from what a reference's files hold of its samples.
 
-        It can be decided, and not asked. Without a reference's scores it has so many samples of which nothing is known
-        (`is_unread`).
+        Where the reference has no scores, nothing is known of the `count` samples (`is_unread`).
 
         Raises
         ------
@@ -143,10 +127,9 @@ class TaskSource:
 
 
 def task_source(config: Config, name: str, *, loaded: bool = True) -> TaskSource:
-    """Find a task of accuracy.toml with its definition.
+    """Find a task of accuracy.toml with its definition: the harness's, a file's, or the library's.
 
-    The definition is the harness's, a file's, or the library's. Unless `loaded`, neither lm-eval nor a user's metric is
-    loaded: the task can only be decided on what is recorded.
+    Unless `loaded`, neither lm-eval nor a user's metric is loaded: the task can only be decided on what is recorded.
 
     Raises
     ------
@@ -192,9 +175,7 @@ def _refuse_lacking(settings: TaskSettings, definition: Definition, kind: Kind) 
 
 
 def design_of(config: Config, task: TaskSource) -> Design:
-    """Return the error rates and the test of a check.
-
-    They are those of accuracy.toml, else the definition's.
+    """Return the error rates and the test of a check, by accuracy.toml or else by the definition.
 
     Raises
     ------
@@ -214,7 +195,7 @@ def design_of(config: Config, task: TaskSource) -> Design:
         sigma=sigma if is_mean else None,
         theta=task.theta,
         higher_is_better=task.definition.higher_is_better,
-        # It stops on what rules out theta.
+        # An early stop needs a theta that the evidence can rule out.
         early_stopping=gate.early_stopping and task.theta is not None and is_mean and not needs_all,
         seed=gate.seed,
         certify=settings.certify,
@@ -241,10 +222,7 @@ def planned_judge(config: Config, name: str) -> PlannedModel:
 
 
 def _with_judge(task: Task, judge: Judge) -> Task:
-    """Put the judge into a task's fingerprint.
-
-    Another judge gives other marks.
-    """
+    """Put the judge into a task's fingerprint, for another judge gives other marks."""
     named = {key: value for key, value in asdict(judge).items() if key not in ("options", "files")}
     digest = hashlib.sha256(f"{task.fingerprint['metric']}{sorted(named.items())}".encode()).hexdigest()[:16]
     return replace(task, fingerprint={**task.fingerprint, "metric": digest})

@@ -1,7 +1,4 @@
-"""Checks as they are before it is known how many others share alpha with them.
-
-What they then have of it is the account of the drafts.
-"""
+"""Drafts: checks before it is known how many others share alpha with them."""
 
 from __future__ import annotations
 
@@ -10,16 +7,7 @@ from dataclasses import dataclass, replace
 
 from accgate.config.config import Config
 from accgate.config.tables import TaskSettings
-from accgate.design import (
-    Choice,
-    Data,
-    Design,
-    Mean,
-    Target,
-    allowed_points,
-    choose_test,
-    given_of,
-)
+from accgate.design import Choice, Data, Design, Mean, Target, allowed_points, choose_test, given_of
 from accgate.errors import LIMITS, BadInput, Key, refuse_faults
 from accgate.planning.account import Account, Claim, account_by, reason_not_pooled
 from accgate.planning.design import TaskSource, design_of, has_groups, planned_model, task_source
@@ -62,9 +50,9 @@ class Draft:
         return reason_not_pooled(self.reference, self.design)
 
     def choice(self, n: int | None = None, clusters: int | None = None, *, alpha: float | None = None) -> Choice:
-        """Choose the test of so many samples and clusters.
+        """Choose the test of `n` samples in so many clusters, at the alpha that the check has.
 
-        It is at the alpha that the check has. Before they are read it is that of as many samples as the reference has.
+        Before the samples are read, the test is chosen for as many as the reference has.
         """
         reference, content = self.reference, self.source.content
         bounds, runs = self.source.bounds, 1
@@ -91,10 +79,7 @@ class Draft:
 def drafts_of(
     config: Config, pairs: Sequence[tuple[str, str]], faults: dict[str, None], purpose: Purpose
 ) -> list[Draft]:
-    """Draft the checks of those pairs that have no fault.
-
-    The others' are added to `faults`.
-    """
+    """Draft the checks of all pairs without a fault, and add the faults of the others to `faults`."""
     drafts = []
     sources: dict[str, TaskSource] = {}  # what the checks of several models share is read once
     others = set() if purpose.recording else config.other_sides
@@ -138,17 +123,11 @@ def _draft(config: Config, model_name: str, source: TaskSource, *, recording: bo
 
 
 def _refuse_one_sided(source: TaskSource, model: str) -> None:
-    """Refuse rules of a task that say nothing of whether two models are equal.
-
-    Raises
-    ------
-    KeyFaults
-        For each of them.
-    """
+    """Refuse rules that need a reference, in a check of whether two models are equal."""
     keys = ("target", "reference", "allowed_drop", "certify", *LIMITS.values())
     values = {key: getattr(source.settings, key) for key in keys}
     written = [key for key, value in values.items() if value is not None and value is not False]
-    fault = f"does not go with equal_to of {model}, which has no reference; list the models that it is for in `models`"
+    fault = f"does not go with equal_to of {model}, which has no reference; list the other models in `models`"
     faults: list[tuple[Key, str]] = [((key,), fault) for key in written]
     if (statistic := source.content.aggregate) is not None:
         fault = f"is decided on {statistic}, but equal_to of {model} compares means; list other models in `models`"
@@ -157,10 +136,7 @@ def _refuse_one_sided(source: TaskSource, model: str) -> None:
 
 
 def _reference(settings: TaskSettings, recorded: Reference | None) -> Scores | Mean | Target | None:
-    """Return the reference of the task's table, else the recorded one.
-
-    That of the table is a target or a mean.
-    """
+    """Return the target or the mean of the task's table, else the recorded reference."""
     if settings.target is not None:
         return Target(settings.target)
     if settings.reference is not None and settings.reference_num_samples is not None:
@@ -184,18 +160,12 @@ def account_of_drafts(config: Config, drafts: Sequence[Draft], pairs: Sequence[t
 
 
 def account_of_file(config: Config) -> Account:
-    """Return the account that a later run of the whole file may have.
-
-    References are recorded for it.
-    """
+    """Return the account of a later run of the whole file, for which references are recorded."""
     pooled_by = "any" if config.gate.overall and config.pools_in_file else None
     others = (Claim(config.gate.alpha, pooled_by),) * (config.checks_in_file - 1)
     return account_by(config.gate, (Claim(config.gate.alpha, pooled_by, config.limits_in_file, True), *others))
 
 
 def account_of_pairs(config: Config, pairs: Sequence[tuple[str, str]], *, stored: bool = False) -> Account:
-    """Return the account of the checks of these pairs.
-
-    One that cannot be planned is in no overall check.
-    """
+    """Return the account of the checks of these pairs; one that cannot be planned is in no overall check."""
     return account_of_drafts(config, drafts_of(config, pairs, {}, Purpose(stored=stored)), pairs)

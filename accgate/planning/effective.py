@@ -1,7 +1,4 @@
-"""What the rules of accuracy.toml do.
-
-It is the effective record of each check, whatever the level that sets a value.
-"""
+"""The rules of accuracy.toml in effect: what decides each check, at whatever level a value is set."""
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
@@ -28,19 +25,16 @@ IN_PLACE = {
     "alpha": "alpha", "beta": "beta", "choose": "choices", "subset": "dataset", "dataset": "rows", "options": "dataset",
     "few_shot_dataset": "examples", "target": "target_mean",
 }  # fmt: skip
-NO_RULES = ("description", "source", "same_as", "num_samples")  # how many samples: `EffectiveTask.samples`
+NO_RULES = ("description", "source", "same_as", "num_samples")  # `EffectiveTask.samples` has the number of samples
 # Keys of a task's table that are in effect in another form, or are no rules of its checks.
 ELSEWHERE = (*IN_PLACE, "file", "library", "judge", "num_samples", "limit", "models", "tags")
 RATES: tuple[Literal["alpha", "beta"], ...] = ("alpha", "beta")
 IN_ORDER = ("tools", "tool_choice", "messages", "examples")  # the model sees the keys of their tables in order
-OF_HUB = ("hub", "name", "subsets", "split", "revision", "options")  # what a dataset of files does not look at
+OF_HUB = ("hub", "name", "subsets", "split", "revision", "options")  # keys that a dataset of files ignores
 
 
 class RowsFile(NamedTuple):
-    """A file with rows.
-
-    `key` names those of a JSON object, and `ending` says how it is read.
-    """
+    """A file with rows; `key` names the rows in a JSON object, and `ending` says how the file is read."""
 
     path: Path
     key: str | None
@@ -49,10 +43,7 @@ class RowsFile(NamedTuple):
 
     @property
     def rows(self) -> Any:
-        """The rows, each with its keys in their order.
-
-        Parquet is not read here, and has the digest of its bytes.
-        """
+        """The rows, each with its keys in their order; of Parquet, which is not read here, the bytes' digest."""
         return read_rows(self.path, self.key) if self.ending != ".parquet" else self.sha256
 
 
@@ -68,9 +59,9 @@ def rows_file(path: Path, key: str | None) -> RowsFile:
 
 
 def has_same_rows(before: Any, after: Any) -> bool:
-    """Tell whether two files give the same rows.
+    """Tell whether two files, or a file and rows written in a definition, are the same rows.
 
-    One may be those that are written. Only other bytes are read.
+    Files with the same bytes are not read.
     """
     sides = before, after
     if isinstance(before, RowsFile) and isinstance(after, RowsFile) and before[1:] == after[1:]:
@@ -86,8 +77,8 @@ def has_same_rows(before: Any, after: Any) -> bool:
 class EffectiveTask:
     """What decides the checks of a task.
 
-    `values` are by part of a definition or key of a table, each as it is in effect. `settings` is the task's table as
-    it is written, which says at what level a value is set.
+    `values` has what is in effect, by part of a definition or key of a table. `settings` is the task's table as it is
+    written, which says at what level a value is set.
     """
 
     settings: TaskSettings
@@ -111,10 +102,7 @@ class EffectiveTask:
         return self.is_mean and self.values["theta"] is not None and self.values["test"] == "auto"
 
     def samples(self, name: str, models: Iterable[str]) -> list[int | None]:
-        """Return the number of samples that each of these models is asked.
-
-        None where the dataset or theta says it.
-        """
+        """Return the number of samples that each of these models is asked; None where dataset or theta decides it."""
         own, content, numbers = self.settings, self.definition.content, list[int | None]()
         for model in models:
             number = own.num_samples
@@ -125,10 +113,7 @@ class EffectiveTask:
         return numbers
 
     def _reference_n(self, model: str, name: str) -> int | None:
-        """Return the number of samples of a model's reference.
-
-        None where it has none, or is an absolute mean.
-        """
+        """Return the number of samples of a model's reference, if it has samples."""
         own, entry = self.settings, self.config.models[model]
         if entry.equal_to is not None:
             return None
@@ -139,9 +124,7 @@ class EffectiveTask:
 
 
 def definition_of(config: Config, name: str) -> Definition:
-    """Read the definition of a task of the config.
-
-    It is its own file, or the library's. Nothing of lm-eval is loaded.
+    """Read the definition of a task of the config from its own file or the library's, without loading lm-eval.
 
     Raises
     ------
@@ -155,10 +138,9 @@ def definition_of(config: Config, name: str) -> Definition:
 
 
 def effective_task(config: Config, name: str, definition: Definition | None = None) -> EffectiveTask:
-    """Return the effective record of a task.
+    """Return the effective record of a task, without loading a dataset of the hub or a user's code.
 
-    Neither a dataset of the hub nor a user's code is loaded for it. `definition` is one to take in place of the task's
-    own.
+    A `definition` takes the place of the task's own.
 
     Raises
     ------
@@ -194,10 +176,7 @@ def effective_task(config: Config, name: str, definition: Definition | None = No
 
 
 def _rows_values(config: Config, settings: TaskSettings, definition: Definition) -> dict[str, Any]:
-    """Return where the rows and the solved examples come from.
-
-    What is set and not looked at is left out.
-    """
+    """Return where the rows and the solved examples come from, without settings that have no effect."""
     content, folder = definition.content, definition.folder
     try:
         chosen = with_subset(definition, Source({}, 0, subset=settings.subset)).content.dataset
@@ -225,10 +204,7 @@ def _rows_values(config: Config, settings: TaskSettings, definition: Definition)
 
 
 def _examples(config: Config, settings: TaskSettings, definition: Definition, key: str | None) -> dict[str, Any]:
-    """Return how solved examples are chosen, and which there are.
-
-    They are those of the table's file, written ones, or a file's.
-    """
+    """Return how solved examples are chosen, and from which: the table's file, written ones, or a file's."""
     shots = asdict(definition.content.few_shot)
     written, file, split = shots.pop("examples"), shots.pop("file"), shots.pop("split")
     examples: Any = list(written) or None
@@ -242,11 +218,9 @@ def _examples(config: Config, settings: TaskSettings, definition: Definition, ke
 def shares_of_alpha(
     config: Config, pairs: Sequence[tuple[str, str]], tasks: Mapping[str, EffectiveTask]
 ) -> dict[str, float]:
-    """Return the alpha that the account leaves each task's checks for certain.
+    """Return the alpha that the account leaves each task's checks for certain, of these pairs in all.
 
-    These pairs are all there are.
-
-    References are not read for it: a check may be pooled where its rules allow that.
+    References are not read: a check counts as pooled where its rules allow that.
     """
     claims: dict[Tier, list[Claim]] = {"required": [], "advisory": []}
     for model, name in pairs:

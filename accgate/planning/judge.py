@@ -1,7 +1,4 @@
-"""The files of a judge.
-
-Its settings name them in the repository, or declare them.
-"""
+"""The files of the repository that a judge's settings name or declare."""
 
 import os
 import re
@@ -21,10 +18,7 @@ LONGEST = 1000  # characters of a path
 
 
 def judge_code(config: Config, name: str) -> Code | None:
-    """Return the code that a judge's command consists of.
-
-    None where it has none, or no repository decides.
-    """
+    """Return the code that a judge's command consists of; None without a command, and outside a repository."""
     judge = config.judges[name]
     if not config.trees or not judge.options.get("serve"):
         return None
@@ -34,9 +28,7 @@ def judge_code(config: Config, name: str) -> Code | None:
 
 
 def judge_files(config: Config, judge: Judge) -> Iterator[tuple[str, Path]]:
-    """Return name and path of every file that a judge's settings name.
-
-    They are the repository's, and of folders at any depth.
+    """Yield name and path of every file of the repository that a judge's settings name, in folders too.
 
     Raises
     ------
@@ -53,10 +45,7 @@ def judge_files(config: Config, judge: Judge) -> Iterator[tuple[str, Path]]:
 
 
 def judge_names(config: Config, judge: Judge) -> Iterator[str]:
-    """Yield what names a file or folder in a judge's settings.
-
-    It is weights, templates, words of its command, and `files`.
-    """
+    """Yield what names a file or folder in a judge's settings: weights, templates, command, and `files`."""
     yield from judge.files
     words = (word for text in texts_in([judge.model, judge.options, judge.sampling.extra]) for word in _words(text))
     for text in dict.fromkeys(words):
@@ -68,10 +57,10 @@ def judge_names(config: Config, judge: Judge) -> Iterator[str]:
 def _words(text: str) -> Iterator[str]:
     """Split a text into the parts that may be a path.
 
-    `--chat-template=judge.jinja` has one, and a module has its file.
+    `--chat-template=judge.jinja` contains a path, and a module's name stands for its file.
     """
     yield text
-    if len(text) < LONGEST:  # a name may hold what parts others; -mFILE
+    if len(text) < LONGEST:  # a file's name may contain such marks; or an option precedes it, as in -mFILE
         yield from (text[match.end() :] for match in re.finditer(rf"{PARTING}|^-\w", text))
     for word in re.split(f"{PARTING}+", text):
         yield word

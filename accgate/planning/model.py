@@ -1,7 +1,4 @@
-"""A model as a plan holds it.
-
-It has its settings, and the engine that they ask for.
-"""
+"""A model as a plan holds it: its settings, and the engine that they ask for."""
 
 from __future__ import annotations
 
@@ -29,10 +26,7 @@ ModelKey = tuple[str, str, Path]  # table, name and folder
 
 @dataclass(frozen=True)
 class PlannedModel:
-    """A table of [models] or [judges], with the file that holds it.
-
-    It has the code that a judge's command consists of, too.
-    """
+    """A table of [models] or [judges], the file that holds it, and the code that a judge's command consists of."""
 
     name: str
     settings: Model
@@ -43,10 +37,7 @@ class PlannedModel:
 
     @property
     def key(self) -> ModelKey:
-        """What tells models and judges apart.
-
-        A pull request's new checks have judges of its own file.
-        """
+        """Table, name and folder, which tell models and judges of several files apart."""
         return self.table, self.name, self.folder
 
     @property
@@ -56,17 +47,11 @@ class PlannedModel:
 
     @property
     def variant(self) -> Mapping[str, Any]:
-        """Labels of the model that runs.
-
-        Such are dtype, quantisation, kind of GPU.
-        """
+        """Labels of the model that runs, such as dtype, quantisation and kind of GPU."""
         return self.settings.variant
 
     def locating(self) -> AbstractContextManager[None]:
-        """Add file and line to the faults of this model's table.
-
-        Its engine raises them.
-        """
+        """Add file and line to the faults that the engine finds in this model's table."""
         return self.source.locating((self.table, self.name))
 
     def engine(self) -> Engine:
@@ -107,9 +92,7 @@ class PlannedModel:
             check_template(self.settings.engine, self._engine_table(), requests)
 
     def server(self) -> OpenAIEngine | None:
-        """Return the engine where it asks servers, not yet started.
-
-        None where it loads the model.
+        """Return the engine where it asks servers, not yet started; None where it loads the model.
 
         Raises
         ------
@@ -120,9 +103,7 @@ class PlannedModel:
             return server_engine(self.settings.engine, self._engine_table())
 
     def probe(self) -> tuple[str, ...]:
-        """Ask the servers of the model once whether they have it.
-
-        Return what each answered, if there are any.
+        """Ask the servers of the model once whether they have it, and return their answers.
 
         Raises
         ------
@@ -136,16 +117,14 @@ class PlannedModel:
             return () if server is None else server.probe()
 
     async def reach(self) -> None:
-        """Ask the servers of the model once whether they have it.
-
-        That is long before its turn in a run.
+        """Ask the servers of the model once whether they have it, long before its turn in a run.
 
         Raises
         ------
         BadInput
             When one does not have it.
         CannotEvaluate
-            When one does not answer, which may come right until then.
+            When one does not answer, which may still do so in time.
         """
         if (server := self.server()) is not None:
             with self.locating():
@@ -158,9 +137,9 @@ class PlannedModel:
 
 
 def check_engines(models: Sequence[PlannedModel]) -> Mapping[tuple[str, str], Reason]:
-    """Check the engines' options, and note those that cannot be checked here.
+    """Check the engines' options, raise their faults, and return notes on engines that cannot be checked here.
 
-    Notes are by table and name. Raises the others' faults.
+    Notes are by table and name.
     """
     notes: dict[tuple[str, str], Reason] = {}
     faults: list[str] = []

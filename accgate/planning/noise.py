@@ -1,7 +1,4 @@
-"""How noisy a task is, from recorded runs of one model.
-
-It gives sigma, discordance, and the samples that follow.
-"""
+"""How noisy a task is, from recorded runs of one model: sigma, discordance, and the samples that follow."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -24,12 +21,11 @@ from accgate.stats.noise import (
 
 @dataclass(frozen=True)
 class Noise:
-    """The noise of a task.
+    """The noise of a task, sigma and differences_sigma in points, discordance as a share.
 
-    sigma and differences_sigma are in points, discordance is a share. `discordance` and `differences_sigma` come from
-    two runs, or from repeats of one; None where there is only one answer to each sample. `parts` has the variance
-    between and within questions where there are repeats. `designs` have the samples that each test needs to detect
-    theta, and as their own theta what the samples there are detect.
+    `discordance` and `differences_sigma` come from two runs, or from repeats of one; None where there is only one
+    answer to each sample. `parts` has the variance between and within questions where there are repeats. `designs` have
+    the samples that each test needs to detect theta, and the theta that the measured samples detect.
     """
 
     n: int
@@ -54,9 +50,7 @@ def noise_of(
     bounds: tuple[float, float] | None = None,
     layout: Layout = AS_FOUND,
 ) -> Noise:
-    """Measure the noise that one run shows, or two of the same model (A/A).
-
-    The two have the same samples.
+    """Measure the noise that one run shows, or two of the same model on the same samples (A/A).
 
     Raises
     ------
@@ -84,10 +78,7 @@ def noise_of(
 
 
 def _designs(scores: Scores, noise: Noise) -> tuple[Plan, ...]:
-    """Return the unpaired, the paired and the sequential design.
-
-    They go as far as their noise is known.
-    """
+    """Return the unpaired, the paired and the sequential design, as far as their noise is known."""
     rows, discordance, differences = [], noise.discordance, noise.differences_sigma
     q = discordance.value if discordance is not None and scores.is_binary else None
     sd = differences.value if differences is not None and not scores.is_binary else None

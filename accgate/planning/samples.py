@@ -40,10 +40,10 @@ ASSUMED_DISCORDANCE = 0.10  # greedy re-runs show 2 to 4%, FP8 against BF16 3 to
 class Plan:
     """The samples of a check and the drop theta that they detect, points.
 
-    `theta` is what `n` samples detect with probability 1 - beta, None where no drop is; of a sequential test `n` is the
-    most it takes. Where `reachable` is False the target cannot be reached with the samples there are.
-    `expected_n_healthy` and `expected_n_dropped` are what a run takes on average when nothing changed and after a drop
-    of theta: n itself in a fixed-n test.
+    `theta` is what `n` samples detect with probability 1 - beta, None where they detect no drop. A sequential test
+    takes `n` samples at most. Where `reachable` is False there are too few samples for the target. `expected_n_healthy`
+    and `expected_n_dropped` are what a run takes on average when nothing changed and after a drop of theta, which is n
+    in a test at a fixed n.
     """
 
     test: str
@@ -139,10 +139,9 @@ def plan(
 
 
 def n_without_early_stopping(verdict: Figures) -> int:
-    """Return the samples that a check would take without early stopping.
+    """Return the samples that a check would take without early stopping, at most those that it had.
 
-    They are at most those that it had. They see the same theta at the same rates, at the discordance that was planned
-    for, else at the one seen. A test at a fixed n takes what it took.
+    They see the same theta at the same rates, at the discordance that was planned for, or else at the one seen.
     """
     if verdict.stop is None or verdict.n_max is None:
         return verdict.n
@@ -156,13 +155,12 @@ def n_without_early_stopping(verdict: Figures) -> int:
 
 @dataclass(frozen=True)
 class Assumptions:
-    """What samples are planned with.
+    """What samples are planned with: a test, its error rates, and the noise that it will meet.
 
-    It is a test, its error rates, and the noise that it will meet. `sigma` (points) is the standard deviation of one
-    score, of a paired test that of the differences. `discordance` is the share of paired 0/100 samples that change;
-    None for other scores. `reference_n` are the reference's samples, None where it has as many as the candidate. With a
-    `margin` (points) a drop of it is allowed, or must be ruled out, and theta is what exceeds it. `loss` is the most
-    points that one sample can lose, infinite where nothing bounds it.
+    `sigma` (points) is the standard deviation of one score, of a paired test that of the differences. `discordance` is
+    the share of paired 0/100 samples that change; None for other scores. `reference_n` counts the reference's samples,
+    None where it has as many as the candidate. A drop of `margin` (points) is allowed, or must be ruled out, and theta
+    comes on top of it. `loss` is the most points that one sample can lose, infinite where nothing bounds it.
     """
 
     test: str
@@ -185,9 +183,9 @@ class Assumptions:
         return self.test in SEQUENTIAL_TESTS
 
     def fixed_n(self, theta: float) -> int | None:
-        """Return the samples that the test needs at a fixed n.
+        """Return the samples that the test needs at a fixed n; for a sequential test those of the paired one.
 
-        A sequential one needs those of the paired test. None where no number is enough beside so few of the reference.
+        None where the reference has so few samples that no number is enough.
 
         Raises
         ------
@@ -211,7 +209,7 @@ class Assumptions:
     def normal_n(self, theta: float) -> int:
         """Return what the paired test needs by the normal approximation, which loads no scipy.
 
-        Of other scores than 0/100 it is for a drop that all samples share, which adds nothing to their spread.
+        For scores other than 0/100 the drop is one that all samples share, which adds nothing to their spread.
         """
         sd = self.sigma or 0.0
         if self.discordance is not None:
@@ -219,10 +217,7 @@ class Assumptions:
         return one_sample_n(theta, sd=sd, alpha=self.alpha, beta=self.beta)
 
     def most_n(self, theta: float) -> int | None:
-        """Return the most samples that the test is planned with.
-
-        None where no number is enough.
-        """
+        """Return the most samples that the test is planned with; None where no number is enough."""
         if self.margin is not None and self.is_binary:
             return math.ceil(self.normal_n(theta) * self._cost)
         if (fixed := self.fixed_n(theta)) is None:
@@ -230,17 +225,14 @@ class Assumptions:
         return math.ceil(GSPRT_MAXIMUM * fixed) + GSPRT_MORE if self.test == "gsprt" else self.least_n(fixed)
 
     def least_n(self, fixed: int) -> int:
-        """Return the fewest samples that give the test its power.
-
-        They follow from those of the test at a fixed n.
-        """
+        """Return the fewest samples that give the test its power, from those of the test at a fixed n."""
         return math.ceil(self._cost * fixed)
 
     @property
     def _cost(self) -> float:
         """Samples the test needs for its power, times those of the fixed-n test."""
         if self.margin is not None:
-            if not self.is_binary:  # which have no early stop beside a margin
+            if not self.is_binary:  # such scores have no early stop with a margin
                 return 1.0
             return MARGIN_EXACTNESS * (LOOKS_COST if self.is_sequential else 1.0)
         if self.test == "group-sequential":
@@ -248,16 +240,16 @@ class Assumptions:
         return {"gsprt": GSPRT_LEAST, "e-process": E_PROCESS_MAXIMUM}.get(self.test, 1.0)
 
     def theta(self, n: int, target: float | None = None) -> float | None:
-        """Return the drop in points that `n` samples detect.
+        """Return the drop in points that `n` samples detect with probability 1 - beta, if they detect any.
 
-        They do with probability 1 - beta. None where none is. Exact for 0/100 scores at a known discordance. The bounds
-        of a sequential test are drawn for its target.
+        It is exact for 0/100 scores at a known discordance. A sequential test, whose bounds are drawn for its `target`,
+        detects no smaller drop.
         """
         theta = self._theta_at(n / self._cost)
         return theta if theta is None or not self.is_sequential else max(theta, target or 0.0)
 
     def _theta_at(self, n: float) -> float | None:
-        """Return the same of a test at a fixed n."""
+        """Return the drop that a test at a fixed n detects."""
         rates = {"alpha": self.alpha, "beta": self.beta}
         if self.discordance is None or not self.is_binary:
             least = quantile_sum(**rates) * self.error(n)
@@ -268,9 +260,9 @@ class Assumptions:
         return theta_of(int(n), discordance=self.discordance, **rates)
 
     def _of_whole_losses(self, n: float, least: float) -> float | None:
-        """Return the drop of whole losses that a test by the spread detects.
+        """Return the drop, made of whole losses, that a test by the spread of the differences detects.
 
-        The spread is that of the differences. Or it is `least`.
+        It is `least` or more. None where the test detects none.
         """
         assert self.sigma is not None
         if n > COUNTED:  # theta^2 = k^2 (sigma^2 + loss (margin + theta)) / n, as `_graded_n` has it
@@ -279,7 +271,7 @@ class Assumptions:
             return middle + math.sqrt(middle * middle + rest)
         spread = normal_spread(max(int(n), 1), self.sigma, loss=self.loss, allowed=self.margin or 0.0)
         tests = [weighted_margins(-quantile(self.alpha))]
-        if self.test == "paired":  # which also stands for the one or the other, where only the scores tell
+        if self.test == "paired":  # which also stands for a test that only the run's scores will choose
             tests.append(t_margins(self.alpha))
         elif self.test in ("permutation", "e-process"):
             tests = [flip_margins(self.alpha)]
@@ -291,19 +283,16 @@ class Assumptions:
         return least
 
     def error(self, n: float) -> float:
-        """Return the standard error in points of the difference that the test looks at.
-
-        It is that of `Verdict.error` at a fixed n, with the planned figures.
-        """
+        """Return the standard error (points) of the tested difference, as `Verdict.error` has it at a fixed n."""
         if self.discordance is not None and self.is_binary:
             return error_of_mean(paired_sd(self.discordance), n)
         assert self.sigma is not None
         return error_of_mean(self.sigma, n, (self.reference_n or n) if self.test == "two-sample" else None)
 
     def expected_n(self, n: int, theta: float) -> tuple[float, float]:
-        """Return the mean samples when nothing changed and after a drop of theta.
+        """Return the mean samples when nothing changed and after a drop of theta, of `n` planned ones.
 
-        `n` are planned. Mostly within a tenth of the simulated means, a fifth where few samples change
+        They are mostly within a tenth of the simulated means, and within a fifth where few samples change
         (benchmarks/decisions.py prints both).
         """
         if not self.is_sequential:
@@ -334,10 +323,7 @@ _most_n = functools.cache(Assumptions.most_n)  # reports ask again and again
 
 @functools.lru_cache(maxsize=256)
 def _graded_n(assumed: Assumptions, theta: float) -> int:
-    """Return the pairs at which a test of graded scores detects theta.
-
-    Graded are others than 0/100. Past some thousands it is rough.
-    """
+    """Return the pairs at which a test of scores other than 0/100 detects theta, roughly past some thousands."""
     assert assumed.sigma is not None
     if not math.isfinite(assumed.loss):
         return assumed.normal_n(theta)
@@ -359,9 +345,6 @@ def _graded_n(assumed: Assumptions, theta: float) -> int:
 
 
 def visible_theta(n: int, discordance: float | None, alpha: float, beta: float) -> float | None:
-    """Return the drop that a sequential test of 0/100 scores looks for.
-
-    It has no target. None where n samples show no drop.
-    """
+    """Return the drop that a sequential test of 0/100 scores looks for without a target, if n samples show any."""
     q = TYPICAL if discordance is None else discordance
     return mcnemar_theta(int(n / GSPRT_MAXIMUM), discordance=q, alpha=alpha, beta=beta)

@@ -18,18 +18,13 @@ from accgate.verdict import Reason
 MORE_RUNS = 4  # of a reference; more of them save little more
 MORE_ROWS = "extend the reference with `accgate record --add-rows`"
 LEAST_SAVED = 0.9  # share of the samples above which fewer are not worth the runs
-
-
 MOST_GENERATED = 100_000  # samples of a task that are generated; more would take minutes
 MOST_WHOLE = 500  # rows of one's own that are all asked without an early stop: minutes of a small server at most
 
 
 @dataclass(frozen=True)
 class Sizing:
-    """How many samples a check wants.
-
-    It follows from the task's settings, the target theta, or the reference.
-    """
+    """How many samples a check wants, by the task's settings, the target theta, or the reference."""
 
     source: TaskSource
     design: Design
@@ -40,18 +35,14 @@ class Sizing:
 
     @property
     def flicker(self) -> float:
-        """The discordance that the reference's runs show among themselves.
-
-        It is 0 where it has one run.
-        """
+        """The discordance that the reference's runs show among themselves, 0 for a single run."""
         return 0.0 if self.about is None else self.about.discordance or 0.0
 
     @property
     def stated_discordance(self) -> float | None:
-        """The discordance that accuracy.toml gives.
+        """The discordance that accuracy.toml gives, or that the reference's runs show.
 
-        It is what the reference's runs show where that is more than is assumed. Two builds differ by what the runs of
-        one do, and more.
+        That of the runs counts only above what is assumed anyway, for two builds differ by more than the runs of one.
         """
         if self.source.settings.discordance is not None:
             return self.source.settings.discordance
@@ -68,10 +59,10 @@ class Sizing:
         return self.reference.values.shape[1] if isinstance(self.reference, Scores) else 1
 
     def noise(self, reference_runs: int) -> float:
-        """The discordance that stands for both sides' noise.
+        """The discordance at which single answers are as noisy as the answers of both sides together.
 
-        At it single answers are as noisy as the answers on both sides are together. More runs take away what one
-        build's runs show among themselves. Of what lies between builds, a drop of theta may be a part, or all.
+        More runs remove the part that one build's runs show among themselves. The part between builds stays, which may
+        be the drop of theta itself.
         """
         flicker = min(self.flicker, self.discordance)
         if not flicker:
@@ -81,24 +72,21 @@ class Sizing:
 
     @property
     def binary(self) -> bool:
-        """Whether scores are 0/100, as far as the reference tells, or the metric's bounds."""
+        """Whether scores are 0 or 100, as far as the reference or else the metric's bounds tell."""
         if isinstance(self.reference, Scores):
             return self.reference.is_binary
         return None in self.source.bounds or self.source.bounds == (0.0, 100.0)
 
     @property
     def scale(self) -> float:
-        """Points that one sample can lose at most.
-
-        It is 100 where the scores have no bounds.
-        """
+        """Points that one sample can lose at most, 100 where the scores have no bounds."""
         low, high = self.source.bounds
         return 100.0 if low is None or high is None else high - low
 
     def paired_sigma(self) -> float | None:
-        """Assumed standard deviation of the differences where scores are not 0/100, points.
+        """Assumed standard deviation (points) of the differences where scores are not 0 or 100.
 
-        It is that of whole changes in the share of samples that changes, of which the drop to be seen is a part.
+        A share of the samples is assumed to change by the whole scale, the drop to be seen included.
         """
         if self.binary:
             return None
@@ -107,18 +95,15 @@ class Sizing:
 
     @property
     def theta(self) -> float | None:
-        """The drop that samples are planned for.
-
-        None where their number is set, or no mean is decided on.
-        """
+        """The drop that samples are planned for; None where their number is set, or no mean is decided on."""
         is_planned = self.source.settings.num_samples is None and self.source.content.aggregate is None
         return self.design.theta if is_planned else None
 
     def theta_fault(self, available: int | None = None) -> str | None:
-        """Say why no number of samples can see the target theta.
+        """Say why no number of samples can see the target theta, if none can.
 
-        None where one can, or none is planned for. With `available`, the samples that the dataset has, it is also why
-        these cannot, even if nothing changed but what a drop of theta changes.
+        With `available`, the samples that the dataset has, it is also said where these cannot, even if nothing changed
+        but what a drop of theta changes.
         """
         theta = self.theta
         if theta is None:
@@ -134,10 +119,7 @@ class Sizing:
         return _too_small(theta, f"{available:,} samples", math.ceil(least * 100.0))
 
     def _fault_of_range(self, theta: float) -> str | None:
-        """Say why no mean can drop by theta.
-
-        None where one can, or nothing bounds the scores.
-        """
+        """Say why no mean can drop by theta, if the bounds of the scores forbid it."""
         low, high = self.source.bounds
         if low is None or high is None:
             if self.test not in PAIRED_TESTS or not self.binary:
@@ -148,10 +130,7 @@ class Sizing:
         return f"is {theta:g}; scores of {low:g} to {high:g} cannot drop by more than {high - low:g} points, write less"
 
     def _fault_of_most(self, theta: float) -> str | None:
-        """Say why theta takes more samples than are planned.
-
-        For a task without a limit it is more than are generated.
-        """
+        """Say that theta takes more samples than are planned, or generated for a task without `limit`, if so."""
         most, who = N_LIMIT, "the most that are planned"
         if self.source.content.dataset.generator is not None and self.source.settings.limit is None:
             most, who = MOST_GENERATED, "the most that are generated"
@@ -163,10 +142,7 @@ class Sizing:
         return _too_small(theta, f"{most:,} samples, {who},", hundredths)
 
     def _least_theta(self, n: int) -> float | None:
-        """Return the smallest drop (points) that n single samples detect.
-
-        They are scored 0 or 100, at any discordance.
-        """
+        """Return the smallest drop (points) that n single 0/100 samples detect at any discordance."""
         is_single = self.reference_runs == self.source.settings.repeats == 1
         if self.test not in PAIRED_TESTS or self.paired_sigma() is not None or not is_single:
             return None
@@ -174,10 +150,7 @@ class Sizing:
         return replace(self.assumptions(), test=test, discordance=0.0).theta(n)
 
     def wanted(self) -> int | None:
-        """Samples that the check wants.
-
-        None for all there are.
-        """
+        """Samples that the check wants; None for all of the dataset."""
         settings = self.source.settings
         if settings.num_samples is not None:
             return settings.num_samples
@@ -193,19 +166,15 @@ class Sizing:
         return min(limits, default=None)
 
     def takes_whole(self, available: int) -> bool:
-        """Whether all samples of a dataset are asked.
+        """Whether all samples of a dataset are asked, though fewer would show theta.
 
-        Fewer would show theta then. Rows of one's own are few and cost little, and more of them see smaller drops. An
-        early stop saves what it can.
+        A user's own rows are few and cost little, and more of them see smaller drops. An early stop saves the rest.
         """
         is_few = self.source.is_local and self.source.content.dataset.generator is None and available <= MOST_WHOLE
         return is_few and self.theta is not None and self.test not in SEQUENTIAL_TESTS
 
     def assumptions(self, reference_runs: int | None = None) -> Assumptions:
-        """Return what the samples are planned with.
-
-        It is for the reference's runs or so many.
-        """
+        """Return what the samples are planned with, for the reference's runs or for so many."""
         design, sigma, q, n = self.design, self.design.sigma, None, None
         if self.test in PAIRED_TESTS:
             sigma = self.paired_sigma()
@@ -217,10 +186,7 @@ class Sizing:
         return Assumptions(self.test, self.alpha, design.beta, sigma, q, n, margin, loss)
 
     def samples_for(self, theta: float, reference_runs: int | None = None) -> int | None:
-        """Return the samples that see theta.
-
-        It is with the reference's runs or so many, None where theta is too small for any number.
-        """
+        """Return the samples that see theta with the reference's runs, or with so many; None where no number does."""
         assumed = self.assumptions(reference_runs)
         if assumed.sigma is None and assumed.discordance is None:
             return self.source.content.num_samples
@@ -232,10 +198,9 @@ def _too_small(theta: float, samples: str, hundredths: int) -> str:
 
 
 def first_samples(task: Task, sizing: Sizing, reference: Reference | None) -> Task:
-    """Reduce a task to the samples of the check.
+    """Reduce a task to the samples of the check: the first of the order, as many as wanted.
 
-    They are the first of the order, as many as wanted. Where rows were added since the reference was recorded, they are
-    the first that it has.
+    Where rows were added since the reference was recorded, they are the first that the reference has.
 
     Raises
     ------
@@ -251,8 +216,8 @@ def first_samples(task: Task, sizing: Sizing, reference: Reference | None) -> Ta
     wanted = sizing.wanted() or sizing.source.content.num_samples or available
     wanted = available if sizing.takes_whole(available) else wanted
     recorded = sizing.reference if isinstance(sizing.reference, Scores) and reference is not None else None
-    known = None if recorded is None else recorded.n
-    n = min(each for each in (wanted, settings.limit, known) if each is not None)
+    most = None if recorded is None else recorded.n
+    n = min(each for each in (wanted, settings.limit, most) if each is not None)
     chosen = task.first(n)
     if recorded is None or reference is None:
         return chosen
@@ -267,10 +232,7 @@ def first_samples(task: Task, sizing: Sizing, reference: Reference | None) -> Ta
 
 
 def notes_on_samples(task: Task, sizing: Sizing, available: int) -> tuple[Reason, ...]:
-    """Note samples that are too few for theta, or not all that there are.
-
-    The dataset may have more by now.
-    """
+    """Note samples that are too few for theta, and rows that the dataset has gained since the reference."""
     notes = []
     if sizing.theta is not None:
         needed = sizing.samples_for(sizing.theta)
@@ -287,10 +249,7 @@ def notes_on_samples(task: Task, sizing: Sizing, available: int) -> tuple[Reason
 
 
 def advice_on_rows(task: Task, sizing: Sizing, available: int) -> tuple[str, ...]:
-    """Advise to ask more of the dataset.
-
-    That sees a smaller drop, which somebody may want to.
-    """
+    """Advise to ask more of the dataset, where that shows a smaller drop."""
     n, theta, assumed = len(task.samples), sizing.design.theta, sizing.assumptions()
     is_known = sizing.source.content.aggregate is None and (assumed.sigma, assumed.discordance) != (None, None)
     if theta is None or n >= available or assumed.is_sequential or not is_known:
@@ -304,10 +263,7 @@ def advice_on_rows(task: Task, sizing: Sizing, available: int) -> tuple[str, ...
 
 
 def advice_on_runs(sizing: Sizing) -> tuple[str, ...]:
-    """Advise on the samples that more runs of the reference save.
-
-    Its runs show that answers flicker.
-    """
+    """Advise on the samples that more runs of a reference save, where its runs show that answers flicker."""
     runs = sizing.reference_runs
     is_paired = sizing.test in PAIRED_TESTS and isinstance(sizing.reference, Scores) and sizing.binary
     if sizing.theta is None or not is_paired or runs >= MORE_RUNS:

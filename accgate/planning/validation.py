@@ -12,14 +12,13 @@ from accgate.planning.design import planned_judge, planned_model
 from accgate.planning.model import PlannedModel, check_engines
 from accgate.tasks import HarnessTask
 
-FIRST = 3  # samples that a chat template must not all fail on
+FIRST = 3  # samples of which a chat template must render one: a single sample may be unusual
 
 
 def validate(config: Config) -> tuple[Check, ...]:
-    """Plan the checks, and check the options and files of every engine.
+    """Plan the checks, and check the options and files of every engine, judges included, without starting one.
 
-    Judges' are checked too, and nothing is started. An engine that is not installed here is no fault of the file: its
-    checks carry a note.
+    An engine that is not installed here is no fault of the file: its checks carry a note.
 
     Raises
     ------
@@ -37,9 +36,7 @@ def validate(config: Config) -> tuple[Check, ...]:
 
 
 def refuse_broken_templates(checks: Sequence[Check]) -> None:
-    """Refuse chat templates that cannot be rendered.
-
-    The first samples of the checks that chat are rendered with their models' templates, where these are files here.
+    """Refuse chat templates that render none of the first samples of a check, where the templates are files here.
 
     Raises
     ------
@@ -57,7 +54,7 @@ def refuse_broken_templates(checks: Sequence[Check]) -> None:
 
 
 def _first_chats(check: Check) -> Iterator[Request]:
-    """Return the requests of a check's first samples that are chats."""
+    """Yield the requests of those of a check's first samples that are chats."""
     count = 0 if check.task.is_unread or isinstance(check.task, HarnessTask) else min(FIRST, check.n)
     for sample in map(check.task.samples.__getitem__, range(count)):
         if (mode := check.task.part_of(sample).content.mode) == "chat":
@@ -70,10 +67,9 @@ def _first_chats(check: Check) -> Iterator[Request]:
 
 
 def probe(config: Config, checks: Sequence[Check] = ()) -> tuple[str, ...]:
-    """Ask the servers of all models and judges once.
+    """Ask the servers of all models and judges once, and return a line for each.
 
-    Return a line for each server, after the name of its model. Of checks with raw prompts a line too, where the first
-    prompt begins with a special token that is there twice.
+    A check with raw prompts has a line where its first prompt would begin with the same special token twice.
 
     Raises
     ------
@@ -88,10 +84,7 @@ def probe(config: Config, checks: Sequence[Check] = ()) -> tuple[str, ...]:
 
 
 def _beginning(check: Check) -> str | None:
-    """Say what is wrong with how the first prompt of a check begins.
-
-    None where nothing is, or no server tells.
-    """
+    """Say what is wrong with how the first prompt of a check begins, if a server tells."""
     server, sampling = check.planned_model.server(), check.planned_model.settings.sampling
     if server is None or not len(check.task.samples) or sampling.extra.get("add_special_tokens") is False:
         return None

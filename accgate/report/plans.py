@@ -13,6 +13,7 @@ from rich.console import Console
 from rich.text import Text
 
 from accgate.config.tables import Gate
+from accgate.errors import LIMITS
 from accgate.planning.annotation import AnnotationPlan
 from accgate.planning.checks import Check, account_of
 from accgate.planning.cost import Cost, Estimate
@@ -261,8 +262,7 @@ COLUMNS = {  # of a plan as plain data, with the place of each in its check
     "model": "model", "task": "task.name", "baseline": "baseline", "test": "choice.name", "n": "n",
     "repeats": "repeats", "alpha": "design.alpha", "alpha_planned": "alpha_planned", "beta": "design.beta",
     "sigma": "design.sigma", "discordance": "discordance", "theta": "theta", "theta_target": "design.theta",
-    "allowed_drop": "design.allowed_drop", "certify": "design.certify", "max_more_tokens": "max_more_tokens",
-    "max_slower": "max_slower", "max_less_accepted": "max_less_accepted", "gamma": "gamma",
+    "allowed_drop": "design.allowed_drop", "certify": "design.certify", "gamma": "gamma",
     "expected_n_healthy": "expected_n_healthy", "expected_n_dropped": "expected_n_dropped",
 }  # fmt: skip
 
@@ -272,6 +272,7 @@ def plan_rows(checks: Sequence[Check]) -> list[dict[str, Any]]:
     return [
         {
             **{name: attrgetter(place)(check) for name, place in COLUMNS.items()},
+            **{key: check.limits.get(name) for name, key in LIMITS.items()},
             "reference": {"mean": check.reference_mean, "n": check.reference_n},
             "max_tokens": check.max_tokens,
             "not_pooled": check.not_pooled,

@@ -1,7 +1,4 @@
-"""What the reader of a run can do now.
-
-It is one to three steps, of which none names a cause that the run does not know.
-"""
+"""What the reader of a run can do now: one to three steps, which name no cause that the run does not know."""
 
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
@@ -23,8 +20,8 @@ class Surroundings:
 
     `checks` counts the checks among which `correction` shares alpha: those that a pull request adds, or the others.
     `allowed` is how many harmless changes the whole run fails; None where only the check itself is known. `rules` says
-    whose rules decided, and `other` is what the rules that do not decide say of the same records. `answers_commands`
-    says that the repository answers `/accgate accept`.
+    whose rules decided, and `other` is the verdict by the rules that do not decide. With `answers_commands` the
+    repository answers `/accgate accept`.
     """
 
     correction: str = "none"
@@ -40,10 +37,7 @@ ALONE = Surroundings()  # of a comparison without a run
 
 
 class Words(NamedTuple):
-    """A part of a sentence.
-
-    `is_code` is to be typed or is the name of a setting.
-    """
+    """A part of a sentence; `is_code` marks a command to type or the name of a setting."""
 
     text: str
     is_code: bool = False
@@ -54,10 +48,9 @@ BLAME = Words("accgate blame", True)
 
 @dataclass(frozen=True)
 class Step:
-    """Something that the reader can do now.
+    """Something that the reader can do now, as a sentence in parts without a full stop.
 
-    It is a sentence in parts, without a full stop. `kind` is `next`, or `accept` for the way to accept a loss or a
-    first reference.
+    `kind` is `next`, or `accept` for the way to accept a loss or a first reference.
     """
 
     kind: Literal["next", "accept"]
@@ -68,10 +61,7 @@ class Step:
 
 
 def steps_of(verdict: Figures, around: Surroundings) -> list[Step]:
-    """Return what to do after a run of which this is the worst check.
-
-    There is nothing where files were compared or it passed.
-    """
+    """Return what to do after a run of which this is the worst check; nothing where it passed."""
     if verdict.verdict == "regression" and verdict.equal_to is not None:
         return [_next(f"find out why {verdict.model} answers differently from {verdict.equal_to}, and fix it")]
     if verdict.verdict == "regression" and (verdict.model or verdict.task):
@@ -142,10 +132,7 @@ def _after_regression(lead: Figures) -> list[Step]:
 
 
 def after_inconclusive(verdict: Figures, *, needs_approval: bool) -> Step:
-    """Name the setting that would decide an inconclusive check.
-
-    On a pull request a looser rule needs an approval.
-    """
+    """Name the setting that would decide an inconclusive check, and whether it needs an approval."""
     theta, samples = deciding_theta(verdict), needed_samples(verdict)
     if theta is None or samples is None:
         return _next(Words("accgate plan", True), " shows how many samples each theta needs")

@@ -1,7 +1,4 @@
-"""How many harmless changes the rules of a run fail, at most.
-
-Here is where they come from, too.
-"""
+"""How many harmless changes the rules of a run fail at most, and by what."""
 
 from __future__ import annotations
 
@@ -12,11 +9,11 @@ RUNS = 10_000  # every figure of chance is a count of so many runs
 
 @dataclass(frozen=True)
 class Allowed:
-    """The share of harmless changes that a run fails at most.
+    """The share of harmless changes that a run fails at most, in parts that add up.
 
-    Its parts add up. The `checks` fail so many by their scores, the `overall` checks and the `limits` on costs so many
-    more, and so do `groups` and the `drift` where they can fail a check. On a pull request these are the rules of its
-    base; all that it adds may fail the share `new` beside them.
+    The `checks` fail a share by their scores, the `overall` checks and the `limits` on costs more, and so do `groups`
+    and the `drift` where they can fail a check. On a pull request these are the rules of its base, and the checks that
+    it adds may fail the share `new` as well.
     """
 
     checks: float = 0.0
@@ -49,9 +46,7 @@ class Allowed:
 
     @property
     def sources(self) -> str:
-        """Say what the harmless changes that may fail come from.
-
-        It is empty where it is one thing alone.
+        """Say by what harmless changes may fail; empty for a single source.
 
         >>> Allowed(0.03, 0.01, 0.01).sources
         '400 by scores, 100 by limits on costs'

@@ -29,10 +29,9 @@ NO_GROUP = "(none)"  # of samples that have no group, where others have one
 class Readings:
     """How replies were read.
 
-    Of so many `replies`, no answer was found in the `unread` ones. `empty` ones are among those. `cut` ones ended at a
-    limit of tokens, whether or not an answer came before: `full` ones at the end of the context or another limit of the
-    server, the others at max_tokens. `refused` ones were refused by the model or stopped by a filter, as the server
-    says.
+    Of all `replies`, `unread` had no answer, `empty` ones among them. `cut` ended at a limit of tokens, whether or not
+    an answer came before: `full` of these at the end of the context or another limit of the server, the others at
+    max_tokens. `refused` were refused by the model or stopped by a filter, as the server says.
     """
 
     replies: int
@@ -65,9 +64,9 @@ class Readings:
 class ReferenceSummary:
     """Mean (points) and size of the reference.
 
-    n is null for an absolute target. `readings` are of the whole reference; null where it does not say. A recorded
-    reference has the `name` that the model's baseline gives it, `date` and `commit` of its last run, the number of its
-    `runs`, and the `engine` that made them, with its version.
+    n is null for an absolute target. `readings` are those of the whole reference, null where it does not say. A
+    recorded reference has the `name` that the model's baseline gives it, `date` and `commit` of its last run, the
+    number of its `runs`, and the `engine` that made them, with its version.
     """
 
     mean: float | None
@@ -83,9 +82,9 @@ class ReferenceSummary:
 
 @dataclass(frozen=True)
 class CandidateSummary:
-    """Mean (points) of the candidate, and number of its samples.
+    """Mean (points) of the candidate, and the numbers of its samples and of those that failed.
 
-    It has how many of them failed, too. `readings` are null where there was nothing to read, as where a text is scored.
+    `readings` are null where there was nothing to read, as where a text is scored.
     """
 
     mean: float | None
@@ -96,12 +95,12 @@ class CandidateSummary:
 
 @dataclass(frozen=True)
 class Drift:
-    """How far a run is from the anchor, in points.
+    """How far a run is from the anchor, in points, and whether that is a decline.
 
-    It says whether that is a decline. `since` is the anchor's date, and `runs` counts the references after it and this
-    run. `p_value` is corrected for all runs of the history and compares with `alpha`. Where lower is better, a decline
-    has a `difference` above 0. One that `fails` the check would do so at this alpha; `bound` is the least loss that
-    this alpha allows, and `losses` names the merges that lost most, each with its change.
+    `since` is the anchor's date, and `runs` counts the references after it and this run. `p_value` is corrected for all
+    runs of the history and compares with `alpha`. Where lower is better, a decline has a `difference` above 0. A
+    decline fails the check where `fails` is set; the loss is then `bound` at least, and `losses` names the merges that
+    lost most, each with its change.
     """
 
     since: str
@@ -120,12 +119,11 @@ class Drift:
 class GroupFigures:
     """One group over the samples that the check used.
 
-    Scores are in points, and a figure that does not exist is None. `interval` is one of all the groups' intervals,
-    which hold together with probability 1 - alpha. `p_value` is two-sided: chance alone would change the group as much,
-    for better or worse; `p_adjusted` is corrected by Holm's procedure for all groups. `lost` and `gained` count samples
-    whose score got worse and better, and `errors` those that failed. A group that `stands_out` has an interval that
-    excludes 0. Where groups can fail the check, `outcome` is `regression` for one that fell, `error` for one that
-    failed samples leave open, and None for others.
+    Scores are in points, and a figure that does not exist is None. The intervals of all groups hold together with
+    probability 1 - alpha. `p_value` is two-sided; `p_adjusted` is corrected by Holm's procedure for all groups. `lost`
+    and `gained` count samples whose score got worse and better, and `errors` those that failed. A group that
+    `stands_out` has an interval that excludes 0. Where groups can fail the check, `outcome` is `regression` for one
+    that fell, `error` for one that failed samples leave open, and None for others.
     """
 
     name: str
@@ -147,11 +145,10 @@ class GroupFigures:
 class Groups:
     """The groups of a check, those that fell most surely first.
 
-    Where they can fail the check, all together do so at `level`; they decide nothing where that is None.
-
-    `count` is the number of groups of the whole task, over all of which the intervals hold together; `rows` has those
-    of which the check used samples. `any_stop` says that the intervals hold wherever the check stopped. `note` says
-    what the figures lack.
+    Groups that can fail the check do so at `level` together; it is None where they decide nothing. `count` is the
+    number of groups of the whole task, over all of which the intervals hold together; `rows` has those of which the
+    check used samples. With `any_stop` the intervals hold wherever the check stopped. `note` says what the figures
+    lack.
     """
 
     count: int
@@ -171,10 +168,10 @@ class Groups:
 class Collapse:
     """Samples that each run of the reference has right and each run of the candidate wrong.
 
-    `runs` counts those of the reference and of the candidate. `lost` such samples have these `ids`, and `recovered`
-    ones are wrong in each run of the reference and right in each of the candidate. Flicker alone makes some `expected`
-    ones collapse. `p_value` is the chance of so many in a healthy run. `lack` says why there is none: samples come in
-    clusters, or the reference's runs are of several builds.
+    `runs` counts those of the reference and of the candidate. `lost` counts the samples with these `ids`; `recovered`
+    counts the reverse, wrong in each run of the reference and right in each of the candidate. Flicker alone would make
+    `expected` samples collapse, and `p_value` is the chance of so many in a healthy run. `lack` says why there is no
+    p-value: samples come in clusters, or the reference's runs are of several builds.
     """
 
     lost: int
@@ -188,13 +185,13 @@ class Collapse:
 
 @dataclass(frozen=True)
 class Cost:
-    """The mean of what a sample costs on both sides.
+    """The mean of what a sample costs on both sides, over the `n` samples of which both know it.
 
-    It is over the `n` samples of which both know it. That is completion tokens, seconds, or the acceptance length of
-    speculative decoding: tokens per decoding step, of all samples' mean steps per token. `change` is a share of the
-    reference's mean (0.1: 10% more), `interval` its 1 - 2 alpha interval, None where it has no ends. With a gate
-    `allowed` is the share by which the mean may change for the worse, `p_value` that of a test of "no more than that"
-    at `alpha`, and `outcome` what it says; `error` where it cannot be decided. `note` says what the figures lack.
+    A cost is completion tokens, seconds, or the acceptance length of speculative decoding: tokens per decoding step, of
+    all samples' mean steps per token. `change` is a share of the reference's mean (0.1: 10% more), and `interval` its
+    1 - 2 alpha interval, None where it has no ends. With a gate `allowed` is the share by which the mean may change for
+    the worse, `p_value` that of a test of "no more than that" at `alpha`, and `outcome` its result, `error` where it
+    cannot be decided. `note` says what the figures lack.
     """
 
     name: CostName
@@ -216,10 +213,7 @@ class Cost:
 
     @property
     def is_exceeded(self) -> bool:
-        """Whether the mean changed for the worse by more than is allowed.
-
-        It may be by chance.
-        """
+        """Whether the mean changed for the worse by more than is allowed, if only by chance."""
         if self.change is None or self.allowed is None:
             return False
         return (-self.change if self.name == "acceptance" else self.change) > self.allowed
@@ -232,17 +226,12 @@ class Cost:
 
     @property
     def reach(self) -> str:
-        """The interval of the change as text.
-
-        It is empty where it has none.
-        """
+        """The interval of the change as text, empty where there is none."""
         return " to ".join(f"{figure(100 * end, sign=True)}%" for end in self.interval or ())
 
     @property
     def sentence(self) -> str:
-        """What became of it, with the figures.
-
-        It has no full stop.
+        """How the cost changed, with the figures, without a full stop.
 
         >>> Cost("tokens", 100, 50.0, 60.0, 0.2, (0.16, 0.24), 0.05, 0.1, 1e-5, "regression").sentence
         'completion tokens per sample rose 20.0%, 50.0 to 60.0 (+16.0% to +24.0%); max_more_tokens allows 10%'
@@ -256,9 +245,9 @@ class Cost:
 
 @dataclass(frozen=True)
 class ReplyChange:
-    """The first token in which two replies to a sample differ.
+    """The first token in which two replies to a sample differ: its place, from 1 on, and both sides' token.
 
-    It has its place, from 1 on, and the token on each side. A token is empty where that reply ends before it.
+    A token is empty where that reply ends before it.
     """
 
     id: str
@@ -269,9 +258,9 @@ class ReplyChange:
 
 @dataclass(frozen=True)
 class ReplyChanges:
-    """How many of the replies of two models differ, and in how many tokens.
+    """How many of the replies of two models differ, and in how many tokens (words and marks).
 
-    `first` has the first of them. A token is a word or a mark.
+    `first` has the first replies that differ.
     """
 
     replies: int
@@ -354,9 +343,7 @@ class Figures:
     reply_changes: ReplyChanges | None = None
 
     def __post_init__(self) -> None:
-        """Make reasons and causes from each other where one is missing.
-
-        A result of an earlier version lacks one.
+        """Make reasons from causes, or causes from the reasons of an earlier version's result.
 
         Raises
         ------
@@ -371,28 +358,22 @@ class Figures:
             raise ValueError(f"has {len(self.reasons)} reasons and {len(self.causes)} causes")
 
     def because(self, *more: Reason) -> Self:
-        """Return the same with more reasons, after those that it has."""
+        """Return the same with more reasons after its own."""
         return replace(self, causes=(*self.causes, *more), reasons=(*self.reasons, *map(words_of, more)))
 
     def explained_by(self, causes: Iterable[Reason]) -> Self:
-        """Return the same with these reasons instead of those that it has."""
+        """Return the same with these reasons instead of its own."""
         return replace(self, causes=tuple(causes), reasons=())
 
     @property
     def obstacle(self) -> str | None:
-        """The last reason that nothing would remove, if there is one.
-
-        No number of samples and no other theta would.
-        """
+        """The last reason that no number of samples and no other theta would remove, if there is one."""
         pairs = zip(self.causes, self.reasons, strict=True)
         return next((text for cause, text in reversed([*pairs]) if cause.kind in OBSTACLES), None)
 
     @property
     def level(self) -> float:
-        """The alpha that the check was decided at.
-
-        It is that after the correction for several checks, where there was one.
-        """
+        """The alpha that the check was decided at, after any correction for several checks."""
         return self.alpha if self.alpha_applied is None else self.alpha_applied
 
     @property
@@ -402,41 +383,31 @@ class Figures:
 
     @property
     def sees(self) -> float | None:
-        """The smallest drop, points, that the run detects with probability 1 - beta.
-
-        It is theta on top of what is allowed.
-        """
+        """The smallest drop that the run detects with probability 1 - beta, points: theta on top of what is allowed."""
         return None if self.theta is None else self.theta + self.allowed_drop
 
     @property
     def wanted_drop(self) -> float | None:
-        """The drop, points, that the run should detect.
-
-        It is the target theta on top of what is allowed.
-        """
+        """The drop that the run should detect, points: the target theta on top of what is allowed."""
         return None if self.theta_target is None else self.theta_target + self.allowed_drop
 
     @property
     def is_too_coarse(self) -> bool:
-        """Whether the smallest drop seen is larger than the one asked for.
-
-        It is that which the run detects.
-        """
+        """Whether the smallest drop that the run detects is larger than the one asked for."""
         if self.theta is None or self.theta_target is None:
             return False
         return self.theta > self.theta_target * (1.0 + 1e-9)
 
     @property
     def error(self) -> float | None:
-        """Standard error of the difference, points.
+        """Standard error of the difference, points, if anything gives it: how far chance alone moves the difference.
 
-        None where nothing gives it. It is how far chance alone moves the difference. That is sigma / sqrt(n) for pairs
-        and a target at a fixed n. Of two samples it is theta over the sum of the normal quantiles, which is Welch's,
-        and at a declared sigma that times sqrt(1/n + 1/n_ref). A test that may stop early does so at a moment when
-        chance has moved the difference: there it is half the width of the interval, which holds for that, over the
-        normal quantile of `level`. So it is where the samples show no spread. Where the theta of two samples is raised
-        to what whole losses explain, it is the interval's side of the decision. Without bounds of the scores, samples
-        that all changed by the same have no interval: then theta gives it, and it is never 0.
+        For pairs and a target at a fixed n it is sigma / sqrt(n). For two samples it is theta over the sum of the
+        normal quantiles, which is Welch's error, or sigma times sqrt(1/n + 1/n_ref) at a declared sigma. After an early
+        stop, which comes when chance has moved the difference, and where the samples show no spread, it is half the
+        width of the interval over the normal quantile of `level`. Where the theta of two samples was raised to what
+        whole losses explain, the interval's deciding side gives it. Unbounded scores that all changed by the same have
+        no interval: then theta gives it, and it is never 0.
 
         References
         ----------
@@ -462,19 +433,13 @@ class Figures:
 
     @property
     def failed_cost(self) -> Cost | None:
-        """The first gate on a cost that failed a check.
-
-        Its scores did not. None elsewhere.
-        """
+        """The first limit on a cost that failed a check whose scores did not, if any."""
         costs = self.costs if self.by_scores is not None and self.verdict == "regression" else ()
         return next((cost for cost in costs if cost.outcome == "regression"), None)
 
     @property
     def failed_beside(self) -> Reason | None:
-        """The group or the slow decline that failed a check.
-
-        Its mean did not. None elsewhere.
-        """
+        """The group or the slow decline that failed a check whose mean did not, if any."""
         causes = self.causes if self.by_scores is not None and self.verdict == "regression" else ()
         return next((cause for cause in causes if cause.kind in ("group-fell", "declined")), None)
 

@@ -1,7 +1,4 @@
-"""What a check found, for a reader in a hurry.
-
-It is what dropped, how likely that is by chance, and what would decide it.
-"""
+"""What a check found, for a reader in a hurry: what dropped, how likely by chance, and what would decide it."""
 
 import math
 from collections.abc import Mapping
@@ -17,19 +14,13 @@ COLLAPSED = "■ "  # the sign of a sample that all runs lost, before its prompt
 
 
 def subject_of(verdict: Figures) -> str:
-    """Name a check in a headline.
-
-    It is its task, with the statistic where it is none of means.
-    """
+    """Name a check in a headline by its task, with the statistic where one is decided."""
     name = verdict.task or verdict.model or "the candidate"
     return f"{verdict.statistic} of {name}" if verdict.statistic else name
 
 
 def loss_of(verdict: Figures) -> float | None:
-    """Return how much worse the candidate's mean is, in points.
-
-    Above 0 is worse. None without means.
-    """
+    """Return how much worse the candidate's mean is, in points above 0; None without means."""
     before, now = verdict.reference.mean, verdict.candidate.mean
     if before is None or now is None or not math.isfinite(before - now):
         return None
@@ -37,9 +28,7 @@ def loss_of(verdict: Figures) -> float | None:
 
 
 def drop_sentence(verdict: Figures) -> str:
-    """Say how the mean moved, with both sides.
-
-    It is for a check with means, and has no full stop.
+    """Say how the mean moved, with both sides, without a full stop.
 
     >>> from accgate.verdict import CandidateSummary, ReferenceSummary, Verdict
     >>> sides = ReferenceSummary(48.45, 97), CandidateSummary(30.93, 97)
@@ -81,8 +70,6 @@ def _beside_words(subject: str, of: Mapping[str, Any]) -> str:
 def cost_words(cost: Cost) -> str:
     """Say how much more a sample takes, or how much less is accepted.
 
-    It reads "takes 30.0% more tokens, 54.5 to 70.8 a sample".
-
     >>> cost_words(Cost("seconds", 9, 1.0, 1.25, 0.25, None, 0.05))
     'takes 25.0% more time, 1.00 to 1.25 s a sample'
     """
@@ -96,10 +83,7 @@ def cost_words(cost: Cost) -> str:
 
 
 def move_sentence(verdict: Figures) -> str:
-    """Say where the mean was and is, without a word on it.
-
-    It is for a check that shows no drop, and has no full stop.
-    """
+    """Say where the mean was and is, for a check that shows no drop, without a full stop."""
     subject = subject_of(verdict)
     if verdict.reference.mean is None or verdict.candidate.mean is None:
         return f"{subject} has no mean"
@@ -112,10 +96,7 @@ def move_sentence(verdict: Figures) -> str:
 
 
 def pass_words(verdict: Figures) -> str:
-    """Say why a drop, if there is any, is no regression.
-
-    It is a few words after the means.
-    """
+    """Say in a few words why a drop, if there is any, is no regression."""
     loss, allowed = loss_of(verdict), verdict.allowed_drop
     if verdict.equal_to is not None:
         return "no difference beyond chance"
@@ -131,11 +112,10 @@ def pass_words(verdict: Figures) -> str:
 
 
 def chance_sentence(verdict: Figures, together: str = "") -> str | None:
-    """Say how often a harmless change would do the same.
+    """Say how often a harmless change would do the same, and how often the gate lets one fail.
 
-    It adds how often the gate lets one fail. None without a p-value. Both are of this check alone: its own p-value, and
-    the alpha that the correction for several checks left to it. `together` says what the whole run allows. Without a
-    full stop.
+    Both numbers are of this check alone: its own p-value, and the alpha that the correction for several checks left to
+    it. `together` adds what the whole run allows. The sentence has no full stop; None without a p-value.
 
     >>> from accgate.verdict import CandidateSummary, ReferenceSummary, Verdict
     >>> sides = ReferenceSummary(48.45, 97), CandidateSummary(30.93, 97)
@@ -180,10 +160,7 @@ def samples_words(verdict: Figures) -> str:
 
 
 def lost_answers(verdict: Figures) -> str | None:
-    """Say how many answers got worse and better, or became unreadable.
-
-    None for scores that are not paired.
-    """
+    """Say how many answers got worse and better, or became unreadable; None for scores that are not paired."""
     if verdict.lost is None or verdict.gained is None:
         return None
     if (unread := loss_sentence(verdict)) is not None:
@@ -192,10 +169,7 @@ def lost_answers(verdict: Figures) -> str | None:
 
 
 def lack_sentence(verdict: Figures) -> str:
-    """Say what was asked of an inconclusive check, and what it resolves.
-
-    Or it says why it could show nothing. It has no full stop.
-    """
+    """Say what an inconclusive check was asked to see and what it resolves, or why it could show nothing."""
     reason = verdict.obstacle
     if reason is None and not verdict.is_too_coarse:
         reason = next(iter(verdict.reasons), None)
@@ -210,10 +184,9 @@ def lack_sentence(verdict: Figures) -> str:
 
 
 def deciding_theta(verdict: Figures) -> str | None:
-    """Return the theta that would have decided an inconclusive check.
+    """Return the theta that would have decided an inconclusive check on the same samples, if any would.
 
-    It is by the same samples. None where none would. It is rounded up to a whole half, or to two figures where it is
-    small.
+    It is rounded up to a whole half, or to two figures where it is small.
     """
     if verdict.theta is None or not verdict.is_too_coarse or verdict.obstacle is not None:
         return None
@@ -223,10 +196,9 @@ def deciding_theta(verdict: Figures) -> str | None:
 
 
 def needed_samples(verdict: Figures) -> int | None:
-    """Estimate how many samples the asked theta needs.
+    """Estimate how many samples the asked theta needs, if a number of samples helps.
 
-    What a run sees shrinks with the root of their number. None where no number of samples helps, or nothing says how
-    many would.
+    The drop that a run sees shrinks with the square root of the number of its samples.
     """
     if deciding_theta(verdict) is None or verdict.theta is None or verdict.theta_target is None:
         return None
@@ -236,9 +208,9 @@ def needed_samples(verdict: Figures) -> int | None:
 
 
 def collapse_sentence(verdict: Figures) -> str | None:
-    """Say how many samples all runs lost, and what flicker explains of them.
+    """Say how many samples all runs lost, if any, and how many of them flicker explains.
 
-    None where none. It has no full stop. It begins with the sign that these samples have in lists of answers.
+    The sentence begins with the sign that these samples have in lists of answers, and has no full stop.
 
     >>> from accgate.verdict import CandidateSummary, ReferenceSummary, Verdict
     >>> from accgate.verdict.figures import Collapse

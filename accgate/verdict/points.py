@@ -1,16 +1,11 @@
-"""The points of a check as text.
-
-All of them have the digits that keep them apart, wherever they are printed.
-"""
+"""The points of a check as text, with the digits that keep them apart wherever they are printed."""
 
 from accgate.text import asked_figure, change_figure, digits_of_means, drop_figure, figure
 from accgate.verdict.figures import Figures
 
 
 def digits_of(verdict: Figures) -> int:
-    """Count the digits with which a check's figures read right.
-
-    They are those behind the point of its means, their change and gamma.
+    """Count the digits behind the point with which a check's means, their change and gamma read right.
 
     >>> from accgate.verdict import CandidateSummary, ReferenceSummary, Verdict
     >>> sides = ReferenceSummary(75.0, 400), CandidateSummary(74.98, 400)
@@ -26,18 +21,12 @@ def points_text(verdict: Figures, value: float | None, *, sign: bool = False) ->
 
 
 def change_text(verdict: Figures) -> str:
-    """Write how much the mean changed, with its sign.
-
-    It is the difference of both means as they are printed.
-    """
+    """Write how much the mean changed, with its sign, as the difference of both means as printed."""
     return change_figure(verdict.reference.mean, verdict.candidate.mean, digits_of(verdict))
 
 
 def corrected_text(verdict: Figures) -> str:
-    """Write the difference with the early stop taken into account.
-
-    It is empty where that is the means' own.
-    """
+    """Write the difference with the early stop taken into account, empty where it is the means' own."""
     is_other = verdict.difference_raw is not None and verdict.difference != verdict.difference_raw
     return points_text(verdict, verdict.difference, sign=True) if is_other else ""
 
@@ -48,25 +37,17 @@ def size_text(verdict: Figures) -> str:
 
 
 def range_text(verdict: Figures, ends: tuple[float, float] | None) -> str:
-    """Write the ends of an interval of a difference.
-
-    It is empty without one.
-    """
+    """Write the ends of an interval of a difference, empty without one."""
     return "" if ends is None else " to ".join(points_text(verdict, end, sign=True) for end in ends)
 
 
 def interval_text(verdict: Figures) -> str:
-    """Write the two-sided interval of the difference.
-
-    It is empty where there is none.
-    """
+    """Write the two-sided interval of the difference, empty where there is none."""
     return range_text(verdict, None if verdict.interval is None else verdict.interval.two_sided)
 
 
 def theta_text(verdict: Figures) -> str:
-    """Write the smallest drop that a check sees, with the allowed one.
-
-    It is rounded up, for a run sees no less than it says.
+    """Write the smallest drop that a check sees, with the allowed one, rounded up.
 
     >>> from accgate.verdict import CandidateSummary, ReferenceSummary, Verdict
     >>> sides = ReferenceSummary(75.0, 400), CandidateSummary(74.0, 400)
@@ -77,9 +58,7 @@ def theta_text(verdict: Figures) -> str:
 
 
 def asked_text(verdict: Figures) -> str:
-    """Write the drop that a check was asked to see, with the allowed one.
-
-    It has all digits that the user wrote, up to four.
+    """Write the drop that a check was asked to see, with the allowed one, in up to four digits as written.
 
     >>> from accgate.verdict import CandidateSummary, ReferenceSummary, Verdict
     >>> sides = ReferenceSummary(75.0, 400), CandidateSummary(74.0, 400)
@@ -90,9 +69,7 @@ def asked_text(verdict: Figures) -> str:
 
 
 def samples_of(verdict: Figures) -> str:
-    """Say how many samples a check used.
-
-    Where its test could stop early, it adds of how many.
+    """Say how many samples a check used, and of how many where its test could stop early.
 
     >>> from accgate.verdict import CandidateSummary, ReferenceSummary, Verdict
     >>> sides = ReferenceSummary(75.0, 97), CandidateSummary(74.0, 97)

@@ -1,7 +1,4 @@
-"""Why a verdict is what it is.
-
-Reasons have a kind and figures, and this is the one place that puts them in words.
-"""
+"""Why a verdict is what it is: reasons with a kind and figures, and the one place that puts them in words."""
 
 from __future__ import annotations
 
@@ -43,11 +40,10 @@ RESOLUTION: frozenset[Kind] = frozenset(("too-coarse", "rules-out"))  # the thet
 
 @dataclass(frozen=True)
 class Reason:
-    """Why a verdict is what it is.
+    """Why a verdict is what it is: a kind, and the figures and names in its sentence.
 
-    It has a kind, and the figures and names in its sentence. Points, shares and counts are as in the verdict's own
-    figures. A kind without words of its own has a `text`, which another part of accgate wrote, such as a test or an
-    engine.
+    Units are those of the verdict's own figures. A kind without words of its own has a `text`, which another part of
+    accgate wrote, such as a test or an engine.
     """
 
     kind: Kind
@@ -96,7 +92,7 @@ def _no_outcome(of: Mapping[str, Any]) -> str:
 
 
 def _ability(of: Mapping[str, Any]) -> str:
-    """Return what the samples detect, and what was asked."""
+    """Say what the samples detect, and what was asked."""
     drop, samples = of["drop"], f"{count_of(of['n'], 'sample')} detect{'s' if of['n'] == 1 else ''}"
     theta = of["theta"]
     least = f"no {drop}" if theta is None else f"a {drop} of {drop_figure(theta, of['asked'])} points or more"
@@ -109,7 +105,7 @@ def _rules_out(of: Mapping[str, Any]) -> str:
 
 
 def _few_repeats(of: Mapping[str, Any]) -> str:
-    """Return how run and reference get four repeats each."""
+    """Say how run and reference get four repeats each."""
     advice = "set repeats = 4 or more" + ("" if of["recorded"] >= 4 else " and record again")
     if of["repeats"] >= 4:
         repeats = count_of(of["recorded"], "repeat")

@@ -1,7 +1,4 @@
-"""A verdict in sentences.
-
-They are the outcome, what was tested, how much it changed and how much it could have seen.
-"""
+"""A verdict in sentences: the outcome, what was tested, how much changed, and what the run could have seen."""
 
 from typing import NamedTuple
 
@@ -30,10 +27,7 @@ LONGEST = 60  # characters of a group's name in a sentence
 
 
 def name_of(verdict: Figures) -> str:
-    """Name model and task of a check.
-
-    A comparison of two files has neither.
-    """
+    """Name a check by model and task, or as a comparison of two files."""
     return " / ".join(part for part in (verdict.model, verdict.task) if part) or "candidate against reference"
 
 
@@ -99,10 +93,7 @@ def sentence(verdict: Figures) -> str:
 
 
 def _allowance(verdict: Figures) -> str:
-    """Say how far the mean fell, and how far it may.
-
-    It reads "fell 0.4, 0.5 is allowed".
-    """
+    """Say how far the mean fell, and how far it may."""
     if not verdict.allowed_drop or verdict.difference is None:
         return ""
     worse = -verdict.difference if verdict.higher_is_better else verdict.difference
@@ -112,18 +103,12 @@ def _allowance(verdict: Figures) -> str:
 
 
 def has_no_room(verdict: Figures) -> bool:
-    """Tell whether the reference cannot show the change that a run sees.
-
-    The run is inconclusive, though it sees small enough a change.
-    """
+    """Tell whether an inconclusive run sees a small enough change, which its reference has no room for."""
     return verdict.theta is not None and not verdict.is_too_coarse
 
 
 def shortfall(verdict: Figures) -> str:
-    """Say what an inconclusive run lacks.
-
-    It has no full stop.
-    """
+    """Say what an inconclusive run lacks, without a full stop."""
     change = drop_word(verdict.higher_is_better)
     if verdict.theta is None:
         return f"too little to tell a {change} from chance"
@@ -153,10 +138,7 @@ def _samples(verdict: Figures) -> str:
 
 
 def threshold(verdict: Figures) -> str:
-    """Say where the gate fails, or that no outcome would have failed it.
-
-    It has no full stop.
-    """
+    """Say where the gate fails, or that no outcome would have failed it, without a full stop."""
     if verdict.answer == "better":
         return "a difference either way fails the gate"
     if verdict.gamma is None and (verdict.discordance is None or verdict.statistic):
@@ -170,24 +152,19 @@ def threshold(verdict: Figures) -> str:
 def _early_stop(verdict: Figures) -> str:
     if verdict.stop not in ("futility", "regression") or not verdict.is_early:
         return ""
+    text = f". Stopped early: {stop_reason(verdict)}"
     raw, estimate = (points_text(verdict, each, sign=True) for each in (verdict.difference_raw, verdict.difference))
-    taken = (
-        "" if raw == estimate else f"; the means differ by {raw}, with the early stop taken into account by {estimate}"
-    )
-    return f". Stopped early: {stop_reason(verdict)}{taken}"
+    if raw == estimate:
+        return text
+    return f"{text}; the means differ by {raw}, with the early stop taken into account by {estimate}"
 
 
 def stop_reason(verdict: Figures) -> str:
-    """Say why a sequential check ended.
-
-    A drop was ruled out only where the interval excludes it.
-    """
+    """Say why a sequential check ended; a drop was ruled out only where the interval excludes it."""
+    if verdict.stop == "regression":
+        return f"the {'loss' if verdict.answer is None else 'difference'} was clear"
     if verdict.stop != "futility":
-        return (
-            f"the {'loss' if verdict.answer is None else 'difference'} was clear"
-            if verdict.stop == "regression"
-            else "the evidence allowed no earlier decision"
-        )
+        return "the evidence allowed no earlier decision"
     interval = verdict.interval if verdict.higher_is_better or verdict.interval is None else verdict.interval.negate()
     if interval is not None and verdict.sees is not None and interval.excludes_drop(verdict.sees):
         return f"{_change(verdict)} points was already ruled out"
@@ -195,12 +172,10 @@ def stop_reason(verdict: Figures) -> str:
 
 
 def sight_sentence(verdict: Figures, *, more: str = "") -> str | None:
-    """Say which drop a check guards against, and how surely.
+    """Say which drop a check guards against, and how surely, if that is known; `more` follows the size.
 
-    None where that is not known. `more` follows the size. Without a full stop.
-
-    A run that passed early had not the power of a whole one. What is certain is how few runs with such a drop pass;
-    without a target, how few pass early, since at the end any run passes that does not fail.
+    A run that passed early had less power than a whole one. Certain is only how few runs with such a drop pass; without
+    a target, how few pass early, for at the end every run passes that does not fail.
     """
     if verdict.theta is None:
         return None
@@ -214,10 +189,7 @@ def sight_sentence(verdict: Figures, *, more: str = "") -> str | None:
 
 
 def flip_counts(verdict: Figures) -> str | None:
-    """Say how many samples changed.
-
-    None for scores that are not paired.
-    """
+    """Say how many samples changed; None for scores that are not paired."""
     if verdict.discordance is None:
         return None
     lost = count_of(verdict.lost or 0, "sample")
@@ -226,19 +198,14 @@ def flip_counts(verdict: Figures) -> str | None:
 
 
 def loss_sentence(verdict: Figures) -> str | None:
-    """Say how many answers were lost because they can no longer be read.
-
-    That is another fault than being wrong.
-    """
+    """Say how many answers were lost because they can no longer be read, if any."""
     if not verdict.lost_unread or verdict.lost is None:
         return None
     return f"{count_of(verdict.lost, 'answer')} lost: {verdict.lost_unread:,} could no longer be read"
 
 
 def readings_text(readings: Readings) -> str | None:
-    """Say how many replies hold no answer, were cut off or refused.
-
-    None where all were read whole.
+    """Say how many replies hold no answer, were cut off or refused; None where all were read whole.
 
     >>> readings_text(Readings(400, unread=12, empty=3, cut=9))
     '12 of 400 replies hold no answer (3 empty), 9 were cut off at max_tokens'
@@ -262,10 +229,7 @@ def readings_text(readings: Readings) -> str | None:
 
 
 def readings_sentence(verdict: Figures) -> str | None:
-    """Say how the replies of both sides were read.
-
-    None where all were, or where there was nothing to read.
-    """
+    """Say how the replies of both sides were read, unless all were or there was nothing to read."""
     before, now = verdict.reference.readings, verdict.candidate.readings
     if now is None:
         return None
@@ -280,10 +244,9 @@ PROMPTS = "prompt tokens per sample"  # the name under which they stand beside t
 
 
 class Setting(NamedTuple):
-    """A setting that differs from the reference's.
+    """A setting that differs from the reference's, with the values before and now.
 
-    It has its name, the reference's value, and this run's. What `is_outside` is no setting of accuracy.toml: engine
-    version, hardware, and what lies under the engine.
+    One that `is_outside` is not in accuracy.toml: engine version, hardware, and what lies under the engine.
     """
 
     name: str
@@ -297,9 +260,7 @@ OUTSIDE = {"version": "engine version", "hardware": "hardware"}
 
 
 def settings_of(verdict: Figures) -> tuple[Setting, ...]:
-    """Return the settings of a check that differ from its reference's.
-
-    What is outside of accuracy.toml or a label comes last.
+    """Return the settings of a check that differ from its reference's, labels and those outside last.
 
     >>> from accgate.verdict import CandidateSummary, ReferenceSummary, Verdict
     >>> sides, changed = (ReferenceSummary(75.0, 9), CandidateSummary(70.0, 9)), ("options.kv: not set → q4_0",)
@@ -319,10 +280,7 @@ def settings_of(verdict: Figures) -> tuple[Setting, ...]:
 
 
 def drift_sentence(verdict: Figures) -> str | None:
-    """Say how far the run is from the first reference.
-
-    None where that was never replaced.
-    """
+    """Say how far the run is from the first reference; None where that was never replaced."""
     drift = verdict.drift
     if drift is None or drift.difference is None or drift.p_value is None:
         return None
@@ -336,13 +294,8 @@ def drift_sentence(verdict: Figures) -> str | None:
     )
 
 
-# Groups of samples, such as the subjects of MMLU
-
-
 def groups_sentence(verdict: Figures) -> str | None:
-    """Say which groups stand out, three of them by name.
-
-    None where none does. It has no full stop.
+    """Say which groups stand out, if any, three of them by name, without a full stop.
 
     >>> from accgate.verdict import CandidateSummary, ReferenceSummary, Verdict
     >>> from accgate.verdict.figures import Groups
@@ -370,7 +323,7 @@ def _group_text(verdict: Figures, row: GroupFigures) -> str:
 
 
 def groups_paragraph(verdict: Figures) -> str | None:
-    """Describe what the groups' figures say, and how sure that is. It is None where there are no groups."""
+    """Describe what the groups' figures say, and how sure that is; None without groups."""
     groups = verdict.groups
     if groups is None:
         return None

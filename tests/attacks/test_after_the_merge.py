@@ -11,7 +11,7 @@ from tests.attacks.test_rule_files import set_task
 from tests.support.gates import Project, questions, right_but, write_task
 from tests.support.runner import commit
 
-AFTER = "(after the merge every run would end so, whoever approves the change)"
+AFTER = "(after the merge every run would fail with this, even if the change is approved)"
 
 
 def other_scores(head: Project) -> None:

@@ -57,7 +57,7 @@ def test_with_clusters_the_interval_is_that_of_the_clusters_totals() -> None:
     assert result.interval[0] < alone.interval[0]
 
 
-@each("n", [20, 50, 100, 300, 1_000])
+@each("n", [20, 100, 1_000])
 @each("runaway", [0.001, 0.005, 0.02, 0.05, 0.2])
 @each("most", [512.0, 4_096.0])
 def test_rare_runaway_answers_of_the_reference_fail_no_healthy_change(n: int, runaway: float, most: float) -> None:
@@ -139,9 +139,7 @@ def test_a_gate_fails_what_grew_beyond_the_allowed_and_verify_decides_it_again(
     assert (cost["outcome"], cost["allowed"], cost["alpha"]) == ("regression", 0.1, pytest.approx(0.01))
     assert cost["p_value"] < 1e-6
     assert cost["interval"][0] > 0.1
-    (reason,) = [reason for reason in check["reasons"] if f"{key} allows 10%" in reason]
-    if key == "max_more_tokens":
-        assert reason.startswith(f"completion tokens per sample rose {figure(100 * cost['change'])}%, ")
+    assert f"rose {figure(100 * cost['change'])}%" in check["reasons"][-1]
     assert gate.verify(project.config, project.out).verdict == "regression"
     path = project.out / "accgate.json"
     forged = json.loads(path.read_text(encoding="utf-8"))
@@ -161,7 +159,7 @@ def test_the_limits_of_a_run_share_a_fifth_of_alpha_unless_nothing_is_corrected(
         assert check["alpha_applied"] == pytest.approx(scores)
 
 
-@each(("correction", "left"), [("holm", 0.01), ("bh", 0.01), ("bonferroni", 0.005)])
+@each(("correction", "left"), [("holm", 0.01), ("bonferroni", 0.005)])
 def test_a_limit_that_is_broken_leaves_its_share_to_the_other_as_the_correction_says(
     tmp_path: Path, correction: str, left: float
 ) -> None:
@@ -175,11 +173,6 @@ def test_a_limit_that_is_broken_leaves_its_share_to_the_other_as_the_correction_
     assert (first["outcome"], second["outcome"]) == ("regression", "pass")
     assert second["alpha"] == pytest.approx(left)
     assert gate.verify(project.config, project.out).verdict == "regression"
-
-
-def test_a_loss_of_accuracy_stays_the_verdict(tmp_path: Path) -> None:
-    check = run(project_of(tmp_path, max_more_tokens="10%"), tokens(2.0), right_but(70, N))
-    assert (check["verdict"], check["by_scores"], check["costs"][0]["outcome"]) == ("regression", None, "regression")
 
 
 @each(
@@ -197,8 +190,7 @@ def test_a_gate_that_one_runaway_reply_outweighs_cannot_be_decided(
     assert project.record(args=["--reason", "longer replies"]) == 0
     check = run(project, tokens())
     assert (check["verdict"], check["by_scores"]) == ("error", "pass")
-    (reason,) = [reason for reason in check["reasons"] if f"{key} cannot be decided: 120 samples are too few" in reason]
-    assert f"one reply of {hidden} can outweigh all of them" in reason
+    assert f"{key} cannot be decided: 120 samples are too few, for one reply of {hidden}" in check["reasons"][-1]
     assert run(project, tokens(300.0))["verdict"] == "regression"
 
 
@@ -217,8 +209,20 @@ def test_an_early_stop_decides_costs_on_the_samples_that_it_used(tmp_path: Path)
     check = run(project, tokens(2.0))
     assert check["n"] < N
     assert check["costs"][0]["n"] == check["n"]
-    assert check["verdict"] == "regression"
-    assert gate.verify(project.config, project.out).verdict == "regression"
+    assert (check["verdict"], check["by_scores"]) == ("regression", "pass")
+    for cost, outcome in ((tokens(2.0), "regression"), (zero, "error")):  # a loss of accuracy stays the verdict
+        check = run(project, cost, right_but(70, N))
+        assert (check["verdict"], check["by_scores"], check["costs"][0]["outcome"]) == ("regression", None, outcome)
+
+
+def test_a_failed_sample_lacks_no_figure(tmp_path: Path) -> None:
+    project = project_of(tmp_path, max_more_tokens="10%")
+    project.write(max_failed=0.1)
+    answered(project, right_but(20, N), tokens())
+    *lines, last = project.scores.read_text().splitlines()
+    write_lines(project.scores, [*map(json.loads, lines), {"id": json.loads(last)["id"], "error": "HTTP 500"}])
+    assert project.run() == 0
+    assert (project.check["costs"][0]["n"], project.check["costs"][0]["outcome"]) == (N - 1, "pass")
 
 
 def drafts(scale: float = 1.0) -> Cost:
@@ -236,15 +240,9 @@ def test_accepted_drafts_that_collapse_fail_a_check_of_unchanged_accuracy(tmp_pa
     assert [cost["reference"], cost["candidate"]] == pytest.approx([before, now])
     assert cost["change"] == pytest.approx(now / before - 1.0)
     assert cost["interval"][0] < cost["change"] < cost["interval"][1] < -0.1
-    (reason,) = [reason for reason in check["reasons"] if "acceptance" in reason]
-    assert reason.startswith("acceptance length fell 40.0%, 2.83 to 1.70")
-    assert reason.endswith("max_less_accepted allows 10%")
+    assert "acceptance length fell 40.0%, 2.83 to 1.70" in check["reasons"][-1]
     assert gate.verify(project.config, project.out).verdict == "regression"
     assert "sums has a 40.0% shorter acceptance length, 2.83 to 1.70 tokens" in capsys.readouterr().out
-
-
-def none(_: int) -> dict[str, Any]:
-    return {}
 
 
 def zero(_: int) -> dict[str, Any]:
@@ -262,16 +260,13 @@ TOKENS, DRAFTS = "max_more_tokens", "max_less_accepted"
 @each(
     ("limit", "recorded", "ran", "verdict", "words"),
     [
-        (TOKENS, none, tokens(), "error", "have no counted tokens in the reference; record the reference again"),
         (TOKENS, half, tokens(), "error", "60 of 120 samples have no counted tokens in the reference"),
         (TOKENS, zero, tokens(), "error", "120 of 120 samples have no counted tokens in the reference"),
-        (TOKENS, tokens(), none, "error", "have no counted tokens in the run"),
         (TOKENS, tokens(), half, "error", "60 of 120 samples have no counted tokens in the run"),
         (TOKENS, tokens(), zero, "error", "120 of 120 samples have no counted tokens in the run"),
         (DRAFTS, drafts(), drafts(0.95), "pass", ""),
         (DRAFTS, drafts(), drafts(0.0), "regression", "max_less_accepted allows 10%"),
         (DRAFTS, drafts(), silent, "error", "120 of 120 samples have no acceptance length in the run; the engine"),
-        (DRAFTS, silent, drafts(), "error", "in the reference; the engine reports none, or speculative decoding is"),
         (DRAFTS, drafts(), lambda at: (drafts() if at else tokens())(at), "error", "1 of 120 samples have no accept"),
         (DRAFTS, drafts(0.0), drafts(0.0), "error", "samples have no acceptance length in the reference"),
         (DRAFTS, lambda at: drafts(0.0 if at else 1.0)(at), drafts(0.0), "error", "is too short to fall so far"),
@@ -322,11 +317,8 @@ def test_a_healthy_change_of_steps_fails_as_often_as_alpha_says(n: int) -> None:
 @each(
     ("key", "value", "words"),
     [
-        *(("max_less_accepted", value, "give a percentage below 100") for value in ("100%", "250%")),
-        *(
-            ("max_more_tokens", value, "give a percentage of 0 or more")
-            for value in ("10", "-5%", "much", "nan%", "inf%")
-        ),
+        ("max_less_accepted", "100%", "give a percentage below 100"),
+        *(("max_more_tokens", value, "give a percentage of 0 or more") for value in ("10", "-5%", "nan%")),
     ],
 )
 def test_what_is_no_percentage_is_refused(tmp_path: Path, key: str, value: str, words: str, capsys) -> None:

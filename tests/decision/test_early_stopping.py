@@ -10,10 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binom
 
-from accgate.decision.comparison import compare_scores, decide
+from accgate.decision.comparison import decide
 from accgate.decision.evidence import Evidence
-from accgate.design import Design, Mean
-from accgate.records.scores import Scores
+from accgate.design import Design
 from accgate.stats.gsprt import gsprt_test
 from accgate.stats.mcnemar import mcnemar_theta
 from accgate.stats.power import GSPRT_LEAST, GSPRT_MAXIMUM
@@ -76,20 +75,11 @@ def test_a_fixed_test_says_nothing_of_a_stop() -> None:
 
 
 @by_test
-def test_a_test_named_is_the_one_that_judges(test: Any) -> None:
-    reference, candidate = scored(3, drop=6.0)
-    named = compare(reference, candidate, theta=2.0, test=test)
-    assert (named.test, named.verdict, named.stop, named.n_max) == (test, "regression", "regression", 1192)
-    assert named == compare(reference, candidate, theta=2.0, test=test, early_stopping=True)
-    assert (compare(reference, candidate, theta=2.0, early_stopping=True) == named) == (test == "gsprt")
-
-
-@by_test
 @given(
     seed=st.integers(0, 10**6), n=st.integers(1, 300), q=st.sampled_from([0.0, 0.03, 0.2, 0.8]),
     kind=st.sampled_from(KINDS), data=st.data(),
 )  # fmt: skip
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=20)
 def test_every_verdict_agrees_with_its_own_figures(
     test: Any, seed: int, n: int, q: float, kind: str, data: st.DataObject
 ) -> None:
@@ -121,7 +111,7 @@ def test_every_verdict_agrees_with_its_own_figures(
 
 @each("test", [*SEQUENTIAL, "auto", "paired"])
 @given(seed=st.integers(0, 10**6), drop=st.sampled_from([-4.0, 0.0, 5.0]), kind=st.sampled_from(KINDS))
-@settings(deadline=None, max_examples=12)
+@settings(deadline=None, max_examples=6)
 def test_lower_is_better_on_mirrored_scores_is_the_mirrored_verdict(
     test: Any, seed: int, drop: float, kind: str
 ) -> None:
@@ -180,7 +170,7 @@ def test_without_theta_other_scores_have_no_drop_to_look_for_and_get_the_fixed_t
 
 def test_of_equal_scores_the_mean_is_never_past_gamma_by_the_last_bit() -> None:
     """Clusters put the candidate in another order than the reference, so that equal means differ in their last bit."""
-    for seed in range(12):
+    for seed in range(6):
         lower = seed % 2 == 0
         rng = np.random.default_rng(seed)
         scores, clusters = rng.uniform(0.0, 100.0, 90), rng.integers(0, 12, 90)
@@ -224,7 +214,7 @@ def test_too_few_samples_to_see_theta_are_inconclusive_at_the_end() -> None:
 
 
 @by_test
-@each(("score", "n", "theta"), [(97.0, 500, 2.0), (100.0 / 3.0, 500, 2.0), (100.0, 13, 2.0), (100.0, 20, 100.0)])
+@each(("score", "n", "theta"), [(100.0 / 3.0, 500, 2.0), (100.0, 13, 2.0), (100.0, 20, 100.0)])
 def test_a_candidate_that_is_wrong_throughout_is_a_regression(test: Any, score: float, n: int, theta: float) -> None:
     assert compare(np.full(n, score), np.zeros(n), test=test, theta=theta).verdict == "regression"
 
@@ -254,6 +244,7 @@ def test_samples_that_failed_before_it_are_taken_at_their_worst_and_their_best()
     (many,) = decide([failing(whole, right[5:65:2])])
     assert many.verdict == "error"
     assert "regression at worst, pass at best" in many.reasons[-1]
+    assert many.candidate.errors == (right[5:65:2] < decide([whole])[0].n).sum()
     unbounded = replace(failing(whole, right[:2]), worst=None, best=None)
     assert decide([unbounded])[0].verdict == "error"
 
@@ -297,19 +288,3 @@ def test_a_score_between_0_and_100_past_the_stop_changes_nothing(
         (found,) = decide([beginning])
         assert (found.verdict, found.test, found.n) == (plain.verdict, plain.test, plain.n)
         assert (found.p_value, found.gamma, found.flips) == (plain.p_value, plain.gamma, plain.flips)
-
-
-def test_without_scores_of_a_reference_nothing_stops_early() -> None:
-    early = Design(early_stopping=True, sigma=50.0)
-    assert decide([Evidence(one_each([50.0, 60.0]), Mean(50.0, 100), early)])[0].test == "two-sample"
-
-
-def test_repeats_of_other_scores_are_averaged_before_a_sequential_test() -> None:
-    rng = np.random.default_rng(25)
-    ids = tuple(map(str, range(400)))
-    reference = Scores(ids, np.where(rng.random((400, 4)) < 0.7, 80.0, 0.0))
-    candidate = Scores(ids, np.where(rng.random((400, 4)) < 0.5, 80.0, 0.0))
-    found = compare_scores(reference, candidate, Design(early_stopping=True, theta=5.0), order="given")
-    own = compare(reference.values.mean(axis=1), candidate.values.mean(axis=1), early_stopping=True, theta=5.0)
-    assert (found.test, found.verdict, found.n, found.p_value) == ("group-sequential", "regression", own.n, own.p_value)
-    assert found.n < 400

@@ -21,8 +21,8 @@ def scores(lost: int, to: float, gains: list[float], n: int = 1000) -> tuple[np.
 
 @pytest.mark.slow
 @each("early", [{}, {"early_stopping": True, "theta": 4.0}])
-@each("gains", [[12.34], [50.0], [12.34, -3.0, 7.5], [0.01] * 10])
-@each(("lost", "to"), [(300, 0.0), (150, 0.0), (300, 33.3)])
+@each("gains", [[50.0], [12.34, -3.0, 7.5], [0.01] * 10])
+@each(("lost", "to"), [(150, 0.0), (300, 33.3)])
 def test_many_clear_losses_are_a_regression_whatever_a_few_gains_do(
     lost: int, to: float, gains: list[float], early: dict[str, Any]
 ) -> None:
@@ -31,11 +31,6 @@ def test_many_clear_losses_are_a_regression_whatever_a_few_gains_do(
     assert verdict.gamma is not None
     assert verdict.p_value < 1e-4
     assert verdict.test == ("group-sequential" if early else "bootstrap")
-
-
-def test_a_broken_twentieth_among_small_noise_is_a_regression() -> None:
-    before, after = scores(10, 0.0, [2.0, -1.0], n=200)
-    assert compare(before, after).verdict == "regression"
 
 
 @each(("test", "n", "used"), [

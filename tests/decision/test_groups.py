@@ -94,10 +94,8 @@ def test_a_change_of_less_than_a_point_is_a_loss_or_a_gain_too() -> None:
 
 
 def test_where_lower_is_better_a_rise_comes_first_and_figures_keep_their_sign() -> None:
-    labels = ["up"] * 40 + ["down"] * 40
-    design = Design(higher_is_better=False)
-    d = np.array(changes(0, 14, 40) + changes(14, 0, 40))
-    evidence = evidence_of(d, labels, worst=100.0, best=0.0, design=design)
+    d, labels = np.array(changes(0, 14, 40) + changes(14, 0, 40)), ["up"] * 40 + ["down"] * 40
+    evidence = evidence_of(d, labels, worst=100.0, best=0.0, design=Design(higher_is_better=False))
     up, down = groups_of(evidence).rows
     assert (up.name, up.difference, up.lost, up.gained) == ("up", 35.0, 14, 0)
     assert (down.name, down.difference, down.lost, down.gained) == ("down", -35.0, 0, 14)
@@ -167,24 +165,14 @@ def test_groups_never_change_a_verdict() -> None:
     now = np.where(rng.random(n) < 0.05, 100.0 - before, before)
     bad = np.where([label == "s3" for label in labels], 0.0, now)
     designs: list[dict[str, Any]] = [
-        {}, {"theta": 5.0}, {"theta": 5.0, "early_stopping": True}, {"clusters": [i // 4 for i in range(n)]},
-        {"higher_is_better": False}, {"test": "e-process", "theta": 5.0}, {"allowed_drop": 1.0, "theta": 5.0},
-        {"test": "two-sample", "sigma": 50.0},
+        {}, {"theta": 5.0, "early_stopping": True}, {"clusters": [i // 4 for i in range(n)]},
+        {"higher_is_better": False}, {"test": "two-sample", "sigma": 50.0},
     ]  # fmt: skip
     for keys in designs:
         for side in (now, bad):
             with_groups = compare(before, side, groups=labels, **keys)
             assert replace(with_groups, groups=None) == compare(before, side, **keys), keys
             assert (with_groups.groups is None) == (keys.get("test") == "two-sample")
-
-
-def test_a_group_that_fell_is_named_where_the_check_passes() -> None:
-    labels = ["law"] * 40 + ["rest"] * 1960
-    d = np.array(changes(16, 0, 40) + changes(0, 40, 1960))
-    evidence = evidence_of(d, labels, design=Design(theta=5.0))
-    (verdict,) = decide([evidence])
-    assert verdict.verdict == "pass"
-    assert "groups stand out: law fell by 40.0 points (of 40 samples 16 got worse, 0 better)" in str(verdict)
 
 
 def rare_losses(rng: np.random.Generator) -> np.ndarray:
@@ -277,15 +265,13 @@ def test_samples_without_a_group_are_a_group_of_their_own() -> None:
 def test_a_sample_of_another_group_than_in_the_reference_is_refused() -> None:
     ids, values = ("a", "b", "c"), np.full((3, 1), 100.0)
     sides = Scores(ids, values, groups=("law", "law", "art")), Scores(ids, values, groups=("law", "art", "art"))
-    with pytest.raises(BadInput, match=r"the group of 1 of 3 samples differs between reference and candidate: b;"):
+    with pytest.raises(BadInput, match=r"1 of 3 samples differs .*: b;"):
         compare_scores(*sides, Design())
     verdict = compare_scores(sides[0], Scores(ids, values), Design())  # the reference's groups hold
     assert {row.name: row.n for row in verdict.groups.rows} == {"law": 2, "art": 1}
     for labels, message in (
-        (["x", "y", "z"], "groups: 3 for 2 samples"),
-        ({0: "x", "0": "y", 1: "y"}, "groups: two ids are the same text"),
-        ("xy", "groups must be a mapping of id to group, or an array"),
-    ):
+        (["x", "y", "z"], "groups: 3 for 2"), ({0: "x", "0": "y", 1: "y"}, "two ids are"), ("xy", "must be a mapping"),
+    ):  # fmt: skip
         with pytest.raises(BadInput, match=message):
             compare([100.0, 0.0], [100.0, 0.0], groups=labels)
 

@@ -9,9 +9,7 @@ import pytest
 
 from accgate.decision.comparison import compare
 from accgate.errors import BadInput
-
-SEQUENTIAL = ["gsprt", "group-sequential", "e-process"]
-by_test = pytest.mark.parametrize("test", SEQUENTIAL)
+from tests.support.cases import each
 
 
 def healthy(random: np.random.Generator, n: int, q: float, right: float = 0.75) -> tuple[np.ndarray, np.ndarray]:
@@ -34,7 +32,7 @@ def rank_of(n: int, seed: int, clusters: list[str] | None = None) -> list[int]:
 
 
 @pytest.mark.slow
-@by_test
+@each("test", ["gsprt", "group-sequential", "e-process"])
 def test_a_sorted_array_of_healthy_runs_fails_no_more_often_than_alpha(test: Any) -> None:
     """Taken as given, losses come first: most runs would fail. Standard error of the share at 0.05: 0.022."""
     random, alpha = np.random.default_rng(5), 0.05
@@ -47,8 +45,7 @@ def test_a_sorted_array_of_healthy_runs_fails_no_more_often_than_alpha(test: Any
     assert share["given"] > 0.5
 
 
-@by_test
-@pytest.mark.parametrize("seed", [1, 8])
+@each(("test", "seed"), [("gsprt", 1), ("gsprt", 8), ("e-process", 1)])
 def test_arrays_are_taken_in_the_order_of_their_places_by_default(test: Any, seed: int) -> None:
     reference, candidate = healthy(np.random.default_rng(seed), 500, 0.2)
     rules: dict[str, Any] = {"test": test, "theta": 5.0, "seed": seed}
@@ -75,14 +72,6 @@ def test_clusters_stay_whole_in_the_random_order() -> None:
     assert random.n % 5 == 0
     by_id = {str(i): cluster for i, cluster in enumerate(clusters)}
     assert compare(dict(enumerate(reference)), dict(enumerate(candidate)), clusters=by_id, **rules) == random
-
-
-def test_a_mapping_may_be_taken_as_given_too() -> None:
-    reference, candidate = healthy(np.random.default_rng(4), 300, 0.2)
-    sides = [{f"{i:04}": score for i, score in enumerate(side)} for side in (reference, candidate)]
-    found = compare(*sides, theta=6.0, early_stopping=True, order="given")
-    assert found.n == compare(reference, candidate, theta=6.0, early_stopping=True, order="given").n
-    assert found.n != compare(*sides, theta=6.0, early_stopping=True).n
 
 
 def test_at_a_fixed_n_the_order_changes_nothing_and_another_order_is_refused() -> None:

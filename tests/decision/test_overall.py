@@ -44,9 +44,7 @@ def test_a_small_drop_everywhere_fails_though_no_check_does(tmp_path: Path) -> N
     assert [check["alpha_applied"] for check in result["checks"]] == pytest.approx([0.04 / 3] * 3)
 
     read = read_result(project.out / "accgate.json")
-    markdown = render_markdown(read)
-    assert "Regression: overall fell" in markdown
-    assert "an exact test of all changed samples of its checks" in " ".join(markdown.split())
+    assert "Regression: overall fell" in render_markdown(read)
     assert "overall" in render_comment(read, About("t", "accuracy.toml", "0" * 40))
     assert 'tests="4" failures="1"' in junit_xml(read)
 
@@ -63,13 +61,12 @@ def test_without_it_the_checks_have_all_of_alpha(tmp_path: Path) -> None:
     assert [check["alpha_applied"] for check in project.result["checks"]] == pytest.approx([0.05 / 3] * 3)
 
 
-@pytest.mark.parametrize(("correction", "share"), [("holm", 0.1), ("bonferroni", 0.1), ("bh", 0.1), ("none", 0.2)])
+@pytest.mark.parametrize(("correction", "share"), [("bh", 0.1), ("none", 0.2)])
 def test_models_share_the_fifth_unless_nothing_is_corrected(tmp_path: Path, correction: str, share: float) -> None:
     project = Project(tmp_path, tasks=("one", "two"), n=N)
     project.models["other"] = {"engine": "recorded", "model": "m.jsonl"}
     project.write(correction=correction)
-    assert project.record(FULL, FULL) == 0
-    assert project.run(FULL, FULL) == 0
+    assert project.recorded(FULL, FULL).run() == 0
     assert [check["model"] for check in project.result["overall"]] == ["m", "other"]
     assert [check["alpha_applied"] for check in project.result["overall"]] == pytest.approx([share * 0.05] * 2)
     left = 0.05 if correction == "none" else 0.04 / 4
@@ -157,11 +154,11 @@ def test_too_few_samples_for_any_outcome_to_fail_are_no_pass(tmp_path: Path) -> 
 
 
 def test_checks_that_stopped_early_are_pooled_up_to_their_stop(tmp_path: Path) -> None:
-    project = Project(tmp_path, tasks=("one", "two", "three"), n=400, theta=6.0)
+    project = Project(tmp_path, tasks=("one", "two"), n=200, theta=10.0)
     project.write(early_stopping=True)
-    assert project.record(*[[RIGHT] * 400] * 3) == 0
+    project.recorded(*[[RIGHT] * 200] * 2)
     rng = np.random.default_rng(0)
-    changed = [[WRONG if x < 0.02 else RIGHT for x in rng.random(400)] for _ in range(3)]
+    changed = [[WRONG if x < 0.02 else RIGHT for x in rng.random(200)] for _ in range(2)]
     project.run(*changed)
     checks, (overall,) = project.result["checks"], project.result["overall"]
     assert overall["n"] == sum(check["n"] for check in checks) < overall["n_max"]
@@ -177,10 +174,9 @@ def test_what_ends_after_a_check_stopped_changes_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, score: float | None
 ) -> None:
     """Of many requests in flight some end after the decision: without a score, or with one that no test pools."""
-    project = Project(tmp_path, tasks=("one", "two"), n=400, theta=6.0)
+    project = Project(tmp_path, tasks=("one", "two"), n=200, theta=10.0)
     project.write(early_stopping=True, max_failed=0.5)
-    assert project.record(*[[RIGHT] * 400] * 2) == 0
-    assert project.run(*[[RIGHT] * 400] * 2) == 0
+    assert project.recorded(*[[RIGHT] * 200] * 2).run() == 0
     before = project.result
     complete = RecordedEngine.complete
 
@@ -189,7 +185,7 @@ def test_what_ends_after_a_check_stopped_changes_nothing(
         return await complete(self, request)
 
     monkeypatch.setattr(RecordedEngine, "complete", later)
-    monkeypatch.setattr(RecordedEngine, "concurrency", 200)
+    monkeypatch.setattr(RecordedEngine, "concurrency", 100)
     n = before["checks"][0]["n"]
     lines = [json.loads(line) for line in project.scores.read_text().splitlines()]
     past = {*project.ids("one")[n:], *project.ids("two")[n:]}
@@ -229,7 +225,6 @@ def test_of_several_rates_it_has_those_that_promise_least(tmp_path: Path) -> Non
     project.tasks["one"] |= {"alpha": 0.02, "beta": 0.1}
     project.tasks["two"]["beta"] = 0.3
     project.write()
-    assert project.record(FULL, FULL) == 0
-    assert project.run(FULL, FULL) == 0
+    assert project.recorded(FULL, FULL).run() == 0
     (overall,) = project.result["overall"]
     assert (overall["alpha"], overall["beta"]) == (0.02, 0.3)

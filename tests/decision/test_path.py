@@ -58,13 +58,6 @@ def test_the_run_meets_a_boundary_where_the_test_stopped_and_not_before(test: st
     assert stops == {"regression", "futility"}
 
 
-def test_the_last_limit_of_a_failed_run_is_gamma() -> None:
-    verdict, path = walked("gsprt", 0.10, 0)
-    assert verdict.stop == "regression"
-    limit = path.fails[-1][1] / verdict.n
-    assert limit == pytest.approx(verdict.gamma - verdict.reference.mean, abs=100.0 / verdict.n)  # one count more
-
-
 @pytest.mark.parametrize("test", ["gsprt", "group-sequential"])
 def test_scores_between_0_and_100_have_boundaries_in_points(test: str) -> None:
     draw = random.Random(3)
@@ -99,15 +92,6 @@ def test_clusters_are_the_steps_and_too_few_of_them_changed_draw_no_limit_of_fai
         path = path_from(verdict, before, after, clusters)
         assert (verdict.stop, path.is_whole, bool(path.fails)) == (stop, True, stop == "regression")
         assert path.n == tuple(range(size, verdict.n + 1, size))
-
-
-def test_a_check_without_a_target_is_drawn_at_the_drop_that_its_test_looked_for() -> None:
-    before, after = changed(900, 0.10, 0.02)
-    for test in ("gsprt", "group-sequential"):
-        verdict = compare(before, after, test=test)  # type: ignore[arg-type]
-        path = path_from(verdict, before, after)
-        assert verdict.stop == "regression"
-        assert path.is_whole
 
 
 def test_the_boundaries_of_a_run_planned_with_a_discordance_are_its_own() -> None:

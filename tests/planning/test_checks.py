@@ -1,6 +1,5 @@
 """The checks of a config: how many samples each takes, what judges them, and what that can see."""
 
-import json
 import math
 import re
 from pathlib import Path
@@ -15,7 +14,6 @@ from accgate.config.config import select
 from accgate.errors import BadInput
 from accgate.planning import sizing
 from accgate.planning.checks import Check, plan_checks
-from accgate.report.plans import plan_rows
 from accgate.verdict.reasons import words_of
 from tests.support.cases import each
 from tests.support.gates import Project, questions, right_but, table, write_lines, write_task
@@ -136,8 +134,8 @@ def generated(folder: Path, **keys: Any) -> Project:
     return project
 
 
-@each("theta", [0.24, 1e-6, 5e-324])
-@each("keys", [{}, {"discordance": 0.3}, {"test": "e-process"}, {"allowed_drop": 0.5}])
+@each("theta", [0.24, 5e-324])
+@each("keys", [{"discordance": 0.3}, {"test": "e-process"}, {"allowed_drop": 0.5}])
 def test_a_generated_task_of_too_many_samples_is_refused_with_the_least_theta(tmp_path, theta: float, keys) -> None:
     message = refusal(generated(tmp_path, theta=theta, **keys))
     told = re.search(r"is (\S+); 100,000 samples, .* detect no drop under (\S+) points", message)
@@ -147,12 +145,8 @@ def test_a_generated_task_of_too_many_samples_is_refused_with_the_least_theta(tm
         assert plan(float(told[2]), **rates).n <= 100_000 < plan(float(told[2]) - 0.01, **rates).n
 
 
-def test_a_limit_tries_a_generated_task_that_would_take_more(tmp_path: Path) -> None:
-    for theta in (5.0, 0.1):
-        assert check_of(generated(tmp_path, theta=theta, limit=7)).n == 7
-
-
 def test_a_generated_task_of_fewer_samples_than_theta_takes_is_refused(tmp_path: Path) -> None:
+    assert check_of(generated(tmp_path, theta=0.1, limit=7)).n == 7
     message = refusal(generated(tmp_path, theta=5.0, options={"high": 50, "count": 30}))
     assert f"is 5; 30 samples detect no drop under {math.ceil(1e4 * beta.ppf(0.8, 5, 26)) / 100:g} points" in message
 
@@ -194,16 +188,6 @@ def test_runs_that_agree_plan_as_one_does(tmp_path: Path) -> None:
     aim_at(project, 5.0)
     check = check_of(project)
     assert (check.n, check.advice) == (plan(5.0, test="paired").n, ())
-
-
-def test_no_more_runs_are_offered_where_nothing_is_saved(tmp_path: Path) -> None:
-    quiet = project_with(tmp_path, recorded=True, theta=20.0, discordance=0.01)
-    assert check_of(quiet).notes == ()
-
-
-def test_a_dataset_smaller_than_num_samples_is_refused(tmp_path: Path) -> None:
-    message = refusal(project_with(tmp_path, num_samples=N + 1))
-    assert re.search(r"accuracy\.toml:\d+: tasks\.sums\.num_samples: is 101, but the dataset has 100 samples", message)
 
 
 @pytest.mark.usefixtures("large")
@@ -250,18 +234,16 @@ def ranged(folder: Path, high: float, *, recorded: bool, **keys: Any) -> Project
 
 
 @pytest.mark.usefixtures("large")
-@each("test", ["auto", "gsprt", "paired"])
+@each("test", ["gsprt", "paired"])
 def test_the_plan_of_graded_scores_goes_by_the_range_of_their_metric(tmp_path: Path, test: str) -> None:
     """Whatever the unit, the same share of the range takes the same samples."""
-    usual, *others = (
+    usual, other = (
         check_of(ranged(tmp_path / f"{high:g}", high, recorded=True, theta=0.1 * high, test=test))
-        for high in (100.0, 5.0, 250.0)
+        for high in (100.0, 5.0)
     )
     assert usual.n < 400
-    for check, high in zip(others, (5.0, 250.0), strict=True):
-        assert check.n == usual.n
-        assert check.theta == pytest.approx(0.1 * high, rel=0.05)
-        assert check.expected_n_healthy == pytest.approx(usual.expected_n_healthy)
+    assert (other.n, other.theta) == (usual.n, pytest.approx(0.5, rel=0.05))
+    assert other.expected_n_healthy == pytest.approx(usual.expected_n_healthy)
 
 
 def test_before_a_reference_is_recorded_a_range_other_than_0_to_100_is_that_of_graded_scores(tmp_path: Path) -> None:
@@ -271,7 +253,7 @@ def test_before_a_reference_is_recorded_a_range_other_than_0_to_100_is_that_of_g
 
 
 def test_a_theta_beyond_the_range_of_the_metric_is_refused(tmp_path: Path) -> None:
-    project = ranged(tmp_path / "ten", 10.0, recorded=True, theta=20.0)
+    project = ranged(tmp_path / "ten", 10.0, recorded=False, theta=20.0)
     assert "tasks.sums.theta: is 20; scores of 0 to 10 cannot drop" in refusal(project)
 
 
@@ -291,9 +273,6 @@ def test_a_task_has_its_own_alpha_beta_and_repeats(tmp_path: Path) -> None:
     assert (check.design.alpha, check.design.beta, check.repeats) == (0.01, 0.1, 3)
     assert check.n == plan(20.0, alpha=0.01, beta=0.1, test="paired").n
     assert check.max_tokens == check.n * 3 * 256
-
-
-def test_a_models_own_token_limit_is_the_cost(tmp_path: Path) -> None:
     project = project_with(tmp_path, num_samples=10)
     project.models["m"]["sampling"] = {"max_tokens": 7}
     project.write()
@@ -324,26 +303,6 @@ def test_a_config_in_which_no_model_has_a_task_is_refused(tmp_path: Path, capsys
     project.write()
     assert main(["plan", str(project.config), "--models", "other"]) == 2
     assert "no model has a task" in capsys.readouterr().err
-
-
-@pytest.mark.usefixtures("large")
-def test_rows_hold_the_plan_as_plain_data(tmp_path: Path) -> None:
-    project = project_with(tmp_path, recorded=True, theta=20.0)
-    (row,) = json.loads(json.dumps(plan_rows(plan_checks(load_config(project.config))), allow_nan=False))
-    assert (row["model"], row["task"], row["baseline"], row["test"]) == ("m", "sums", "m", "unconditional")
-    assert row["n"] == row["reference"]["n"] == plan(20.0).n
-    assert row["theta_target"] == 20.0
-    assert row["theta"] <= 20.0
-    assert row["notes"] == []
-
-
-def test_what_was_planned_is_what_the_run_decides_on(tmp_path: Path) -> None:
-    project = project_with(tmp_path, recorded=True, theta=20.0)
-    planned = check_of(project)
-    assert project.run(right_but(20, N)) == 0
-    assert project.check["n"] == planned.n
-    reference = project.check["reference"]
-    assert (reference["mean"], reference["n"]) == (planned.reference_mean, planned.n)
 
 
 def test_a_reference_is_sized_for_every_check_that_the_file_will_judge(tmp_path: Path) -> None:

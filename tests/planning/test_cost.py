@@ -54,9 +54,6 @@ def test_cost_follows_from_what_the_reference_took_on_this_hardware(project: Pro
     estimate = planned(project)
     assert estimate.most == Cost(200, 22_000, 4.0, pytest.approx(4 / 3600))
     assert (estimate.healthy, estimate.dropped) == (None, None)  # no theta: nothing stops early
-
-
-def test_repeats_are_asked_for_each_sample(project: Project) -> None:
     project.tasks["sums"]["repeats"] = 3
     project.write()
     assert planned(project).most == Cost(600, 66_000, 12.0, pytest.approx(12 / 3600))

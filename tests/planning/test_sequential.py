@@ -19,6 +19,7 @@ from accgate.stats.gsprt import gsprt_test
 from accgate.stats.names import TestName
 from accgate.stats.sequential import SequentialResult, units_of
 from tests.stats.sequences import RATES, drawn, slack
+from tests.support.cases import each
 
 RUNS = 100
 TESTS: tuple[TestName, ...] = ("gsprt", "group-sequential", "e-process")
@@ -76,8 +77,7 @@ def test_runs_at_the_planned_most_have_the_error_rates_asked_for(test: TestName,
     assert simulated(test, name, True)[2] >= 1 - beta - slack(beta, RUNS)
 
 
-@by_design
-@pytest.mark.parametrize("test", ["gsprt", "group-sequential"])
+@each(("test", "name"), [("gsprt", "greedy"), ("gsprt", "strict"), ("group-sequential", "coarse")])
 def test_early_stopping_saves_samples_against_the_fixed_test(test: TestName, name: str) -> None:
     theta, q, alpha, beta = DESIGNS[name]
     fixed = plan(theta, discordance=q, alpha=alpha, beta=beta)

@@ -7,7 +7,6 @@ import math
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import datetime, timezone
-from statistics import NormalDist
 
 import numpy as np
 import pytest
@@ -20,7 +19,6 @@ from accgate.decision.evidence import Evidence
 from accgate.design import Design, Mean, Target
 from accgate.history.run import run_of
 from accgate.planning.samples import Assumptions
-from accgate.records.scores import Scores
 from accgate.report.charts.distribution import distribution_chart
 from accgate.result import result_of_verdict
 from accgate.stats.result import Interval
@@ -60,17 +58,10 @@ class TestError:
         assert verdict.error == pytest.approx(np.std(now - before, ddof=1) / 300**0.5)
 
     def test_of_clusters_is_that_of_the_clusters_and_not_of_the_samples(self) -> None:
-        codes = [str(number // 10) for number in range(600)]
-        shift = np.repeat(self.draw.normal(0.0, 5.0, 60), 10)
-        before = np.full(600, 50.0)
-        scores = [
-            Scores(tuple(map(str, range(600))), values[:, None], clusters=tuple(codes))
-            for values in (before, before + shift)
-        ]
-        verdict = compare_scores(*scores, Design("paired", theta=2.0))
-        assert verdict.clusters == 60
-        means = shift.reshape(60, 10).mean(axis=1)
-        assert verdict.error == pytest.approx(np.std(means, ddof=1) / 60**0.5)
+        shift = self.draw.normal(0.0, 5.0, 60)
+        now = 50.0 + np.repeat(shift, 10)
+        verdict = compare(np.full(600, 50.0), now, test="paired", theta=2.0, clusters=np.repeat(np.arange(60), 10))
+        assert verdict.error == pytest.approx(np.std(shift, ddof=1) / 60**0.5)
 
     def test_of_two_samples_at_a_declared_sigma_has_both_their_sizes(self) -> None:
         now = one_each(list(self.draw.normal(60.0, 9.0, 400)))
@@ -86,21 +77,14 @@ class TestError:
         error = (known.confidence_interval().high - (now.mean() - before.mean())) / stats_t.ppf(0.975, known.df)
         assert verdict.error == pytest.approx(error, rel=0.02)  # by the normal quantile and not Student's
 
-    def test_without_a_sigma_is_that_of_the_interval(self) -> None:
-        quantile = NormalDist().inv_cdf(0.95)
-        bounds = Interval(quantile * 2.0, (-quantile * 2.0, quantile * 2.0))
-        assert verdict_of(sigma=None, interval=bounds).error == pytest.approx(2.0)
-
     def test_where_nothing_changed_is_that_of_the_interval_at_the_alpha_it_was_made_at(self) -> None:
         for alpha in (0.05, 0.01):
             same = one_each([100.0] * 22)
             verdict = compare_scores(same, same, Design("paired", alpha=alpha, theta=20.0))
-            assert verdict.interval is not None
             low, high = verdict.interval.two_sided
             assert verdict.sigma == 0.0
-            error = verdict.error
-            assert error == pytest.approx((high - low) / 2.0 / NormalDist().inv_cdf(1.0 - alpha))
-            assert error > 3.0
+            assert verdict.error == pytest.approx((high - low) / 2.0 / norm.ppf(1.0 - alpha))
+            assert verdict.error > 3.0
 
     def test_of_samples_that_all_changed_by_the_same_is_that_of_the_interval_or_of_theta_and_never_0(self) -> None:
         before = list(self.draw.uniform(10.0, 80.0, 50).round())
@@ -108,8 +92,6 @@ class TestError:
             now, design = one_each([value + change for value in before]), Design("paired", theta=2.0)
             worst, best = end, None if end is None else 100.0
             (verdict,) = decide([Evidence(now, one_each(before), design, worst=worst, best=best)])
-            assert verdict.error is not None
-            assert verdict.theta is not None
             assert verdict.error > 1.0
             assert (verdict.interval is None) == (end is None)
             if verdict.interval is None:
@@ -124,11 +106,9 @@ class TestError:
 
     def test_is_nothing_where_nothing_gives_it(self) -> None:
         for verdict in (
-            verdict_of(sigma=None, theta=None),
             verdict_of(sigma=None, stop="futility"),
             verdict_of(sigma=3.0, difference=None),
             verdict_of(sigma=3.0, n=0),
-            verdict_of(sigma=0.0, theta=None),
             verdict_of(sigma=0.0, theta=None, interval=Interval(0.0, (0.0, 0.0))),
             verdict_of(sigma=0.0, theta=None, interval=Interval(math.inf, (-1.0, math.inf))),
             verdict_of(test="two-sample", theta=0.0),
@@ -140,13 +120,9 @@ class TestError:
 
     def test_of_a_run_that_may_stop_early_is_that_of_its_interval(self) -> None:
         right, changed = [RIGHT] * 400, [WRONG] * 10 + [RIGHT] * 390
-        early = compare_scores(one_each(right), one_each(changed), Design(theta=8.0, early_stopping=True))
-        fixed = compare_scores(one_each(right), one_each(changed), Design("paired"))
-        assert early.interval is not None
+        early = compare(right, changed, theta=8.0, early_stopping=True)
         low, high = early.interval.two_sided
-        assert early.error == pytest.approx((high - low) / 2.0 / NormalDist().inv_cdf(0.95))
-        assert fixed.sigma is not None
-        assert fixed.error == pytest.approx(fixed.sigma / 20.0)
+        assert early.error == pytest.approx((high - low) / 2.0 / norm.ppf(0.95))
 
     def test_of_two_samples_whose_theta_whole_losses_raise_is_that_of_the_interval(self) -> None:
         now, reference = one_each([60.0] * 78 + [60.1, 59.9]), Mean(60.0, 80, 0.02)
@@ -159,7 +135,6 @@ draw = np.random.default_rng(11)
 BEFORE = draw.uniform(20.0, 80.0, 400).round(2)
 NOW = (BEFORE + draw.normal(0.0, 6.0, 400).round(2)).clip(0.0, 100.0)
 BINARY = changed(400, 0.03, 0.03)
-SKEWED = list(BEFORE), [float(value) for value in np.where(draw.random(400) < 0.04, 0.0, BEFORE)]
 
 
 def graded(**keys: object) -> Verdict:
@@ -173,24 +148,14 @@ def unpaired(reference: Mean | Target, sigma: float | None) -> Verdict:
 
 CASES: dict[str, Callable[[], Verdict]] = {
     "exact": lambda: compare(*BINARY, theta=4.0),
-    "exact, lower is better": lambda: compare(*BINARY, theta=4.0, higher_is_better=False),
     "mcnemar": lambda: compare(*BINARY, theta=4.0, test="paired"),
     "t": lambda: graded(theta=2.0, test="paired"),
-    "bootstrap": lambda: compare(*SKEWED, scale=1, theta=5.0, test="bootstrap"),
-    "permutation": lambda: graded(theta=2.0, test="permutation"),
     "clusters": lambda: graded(theta=2.0, clusters=[str(number // 8) for number in range(400)]),
-    "allowed drop": lambda: compare(*BINARY, theta=4.0, allowed_drop=1.0),
     "gsprt early": lambda: compare(*BINARY, theta=4.0, test="gsprt"),
-    "group-sequential": lambda: compare(*BINARY, theta=4.0, test="group-sequential"),
-    "e-process": lambda: compare(*BINARY, theta=8.0, test="e-process"),
     "graded early": lambda: graded(theta=4.0, early_stopping=True),
-    "failed early": lambda: compare(*changed(400, 0.2, 0.0), theta=4.0, early_stopping=True),
     "nothing changed": lambda: compare([RIGHT, WRONG] * 100, [RIGHT, WRONG] * 100, theta=4.0),
-    "all changed alike": lambda: compare(list(BEFORE), list(BEFORE + 2.0), scale=1, theta=2.0),
     "two samples": lambda: unpaired(Mean(52.0, 300), 20.0),
-    "two samples without sigma": lambda: unpaired(Mean(52.0, 300, 15.0), None),
     "target": lambda: unpaired(Target(50.0), 20.0),
-    "target without sigma": lambda: unpaired(Target(50.0), None),
     "statistic": lambda: compare_statistic(
         draw.random((200, 1)) < 0.5, draw.random((200, 1)) < 0.5, lambda rows: 100.0 * rows.mean(), theta=5.0
     ),
@@ -200,14 +165,11 @@ CASES: dict[str, Callable[[], Verdict]] = {
 @each("name", CASES)
 def test_the_report_s_curves_and_the_history_s_band_are_as_wide_as_the_error(name: str) -> None:
     verdict = CASES[name]()
-    assert verdict.error is not None
     assert verdict.error > 0.0
     (point,) = run_of(
         result_of_verdict(verdict), b"", commit="", config=None, now=lambda: datetime(2026, 5, 1, tzinfo=timezone.utc)
     ).checks
-    chart = distribution_chart(verdict, "k")
-    assert chart is not None
-    (picture,) = document(chart.svg).pictures
+    (picture,) = document(distribution_chart(verdict, "k").svg).pictures
     assert point.error == verdict.error
     assert picture.figure("error") == verdict.error
 
@@ -215,7 +177,6 @@ def test_the_report_s_curves_and_the_history_s_band_are_as_wide_as_the_error(nam
 @each("name", ["two samples", "target"])
 def test_of_a_declared_sigma_the_plan_s_error_is_the_verdict_s(name: str) -> None:
     verdict = CASES[name]()
-    assert verdict.test is not None
     planned = Assumptions(verdict.test, 0.05, 0.2, verdict.sigma, reference_n=verdict.reference.n)
     assert verdict.error == pytest.approx(planned.error(verdict.n))
 
@@ -229,7 +190,7 @@ def test_of_pairs_the_plan_s_error_at_the_discordance_seen_is_the_verdict_s(name
 
 def test_the_errors_of_healthy_runs_that_stop_early_are_no_smaller_than_what_chance_does() -> None:
     moves, errors = [], []
-    for seed in range(80):
+    for seed in range(40):
         own = np.random.default_rng(seed)
         before = own.random(600) < 0.7
         now = np.where(own.random(600) < 0.05, own.random(600) < 0.5, before)
