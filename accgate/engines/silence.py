@@ -1,6 +1,6 @@
-"""An engine that gives no reply at all.
+"""The wait for an engine that gives no reply.
 
-The terminal says so, then the wait for it ends.
+The terminal reports the silence, then the wait ends.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ ADVICE = (
 class Stalled(EngineDied):
     """Requests wait, and no reply came within the limit.
 
-    `fact` says who, how long and since when.
+    `fact` says who is silent, for how long and since when.
     """
 
     def __init__(self, fact: str, advice: str = "") -> None:
@@ -54,7 +54,7 @@ class Stalled(EngineDied):
 class _Waiting:
     """A request that waits.
 
-    It has the task that awaits it, since when, and how many tokens its reply may have.
+    `since` is when it began, and `tokens` is how many its reply may have.
     """
 
     task: asyncio.Task[Any] | None
@@ -63,20 +63,20 @@ class _Waiting:
     cut: Stalled | None = None
 
     def is_cancelled_too(self) -> bool:
-        """Tell whether the task is cancelled for another reason as well.
+        """Tell whether something besides `Silence` cancelled the task.
 
-        Its wait was cut off, and Python 3.11 counts.
+        Only Python 3.11 and later count cancellations.
         """
         return sys.version_info >= (3, 11) and self.task is not None and self.task.uncancel() > 0
 
 
 @dataclass(eq=False)
 class Silence:
-    """A wait for the replies of one engine, or one server.
+    """A wait for the replies of one engine or one server.
 
-    It ends once none of them comes. Before the first reply it lasts `most` seconds. After that it lasts ten times as
-    long as the slowest reply so far, longer where a reply that is awaited may have many more tokens, but from a fifth
-    of `most` to `most`. Time in which this process did not run, or its event loop was busy, does not count.
+    It ends when none of them comes. Before the first reply it lasts `most` seconds. After that it lasts ten times as
+    long as the slowest reply so far, and longer if an awaited reply may have many more tokens, but always between a
+    fifth of `most` and `most`. Time in which this process did not run, or its event loop was busy, does not count.
 
     `who` names the engine in messages; `tell` prints a line on the terminal.
     """
@@ -99,7 +99,7 @@ class Silence:
 
     @property
     def limit(self) -> float:
-        """Seconds of silence that are awaited now."""
+        """Seconds of silence that are tolerated now."""
         if not self._slowest:
             return self.most
         longer = max((waiting.tokens for waiting in self._waiting), default=1) / self._tokens
@@ -107,9 +107,9 @@ class Silence:
         return min(self.most, max(LEAST * self.most, derived))
 
     async def reply(self, answer: Awaitable[T], tokens: int = 1, sign: Callable[[T], Sign] = lambda _: "reply") -> T:
-        """Return what the engine answers. Its reply may have so many tokens.
+        """Return what the engine answers, in at most `tokens` tokens.
 
-        `sign` says what an outcome is: a reply, only a sign of life, or not even that.
+        `sign` classifies an outcome: a reply, only a sign of life, or neither.
 
         Raises
         ------
@@ -146,14 +146,17 @@ class Silence:
         return outcome
 
     def heard(self) -> None:
-        """Note a sign of life, with which the silence begins anew."""
+        """Record a sign of life, which restarts the count of silence."""
         self._silent, self._looked = 0.0, self.clock()
         if self._warned:
             self._warned = False
             self.tell(f"{self.who} answers again")
 
     def _look(self) -> None:
-        """Count the silence. The timer runs only while something is awaited."""
+        """Count the silence, and warn or end the wait.
+
+        The timer runs only while a request waits.
+        """
         self._timer = None
         if not self._waiting:
             return
@@ -191,7 +194,7 @@ class Silence:
 
 
 async def at_most(seconds: float | None, work: Awaitable[object]) -> None:
-    """Await something for so many seconds, then cancel it and go on."""
+    """Await something for up to `seconds`, then cancel it and go on."""
     with contextlib.suppress(asyncio.TimeoutError):
         async with timeout(seconds):
             await work

@@ -1,7 +1,4 @@
-"""One request to one server.
-
-A JSON body goes there and back. Here is what its failure means for further attempts.
-"""
+"""One request to one server, and what a failure means for further attempts."""
 
 from __future__ import annotations
 
@@ -64,9 +61,9 @@ CONNECTED: ContextVar[Callable[[], None] | None] = ContextVar("connected", defau
 class Fault:
     """Why an attempt failed that may yet succeed.
 
-    `wait` are seconds in which the server wants no other. `refused`: the server took no connection, or still loads.
-    `away`: a gateway says so of a server behind it. `busy`: it was too much at once. `cut`: the connection ended before
-    the reply. `silent`: no reply came in time.
+    `wait` is how many seconds the server wants no other request. `kind` is "refused" if the server took no connection
+    or still loads, "away" if a gateway says so of a server behind it, "busy" if there was too much at once, "cut" if
+    the connection ended before the reply, and "silent" if no reply came in time.
     """
 
     text: str
@@ -80,9 +77,9 @@ class Fault:
 
 
 class Client:
-    """A session with any number of servers. `key` is sent to each of them and never shown.
+    """A session with any number of servers.
 
-    `fields` is the option, for hints.
+    `key` is sent to each of them and never shown. `fields` is the option of that name, for hints.
     """
 
     def __init__(
@@ -138,8 +135,7 @@ class Client:
     ) -> T | Fault:
         """Return what `read` makes of the response to one POST.
 
-        Or it is a fault where another attempt may help. `connected` is called where the request has a connection of its
-        own made.
+        A fault means that another attempt may succeed. `connected` is called if the request needed a new connection.
 
         Raises
         ------
@@ -173,10 +169,7 @@ class Client:
         return self._refusal(base, path, status, headers, body, sent)
 
     def _passing(self, text: str, status: int, headers: Any, body: Any) -> Fault | None:
-        """Return the fault of an answer that may come later.
-
-        The same request may be answered, by this status.
-        """
+        """Return the fault of an answer whose request may succeed later, if this status is one."""
         if "insufficient_quota" in codes_of(body):
             raise CannotEvaluate(f"{text}; the key's quota is used up: raise it, then go on with --resume")
         loading = status == 503 and "loading" in text.lower()  # as llama.cpp says it after a restart
@@ -199,10 +192,9 @@ class Client:
         raise RequestFailed(text + hint + context_hint(message) + field_hint(body, request, self._fields))
 
     async def listing(self, base: str, *, strict: bool = False) -> Listing | Fault:
-        """Ask a server what it serves.
+        """Ask a server what it serves, or return a fault where it cannot say so yet.
 
-        Return a fault where it cannot say so yet. With `strict` a refused key is a fault too: a server may refuse the
-        list alone.
+        With `strict` a refused key is a fault too; otherwise a server may refuse the list alone.
 
         Raises
         ------
@@ -233,7 +225,7 @@ class Client:
         return replace(models, version=await self._version(base)) if models.kind == "vllm" else models
 
     async def _version(self, base: str) -> str:
-        """Ask for the version of vLLM's server, which its list of models lacks."""
+        """Ask vLLM's server for its version, which its list of models lacks."""
         import aiohttp
 
         try:
@@ -242,7 +234,7 @@ class Client:
             return ""
 
     async def _get(self, base: str, url: str, seconds: float) -> tuple[int, Mapping[str, str], bytes]:
-        """Status, headers and body of a GET, redirected within the server alone.
+        """Return status, headers and body of a GET, and follow redirects only within the server.
 
         No other server gets the key.
         """
@@ -260,7 +252,7 @@ class Client:
     async def is_up(self, base: str) -> bool:
         """Tell whether a server says that it is ready.
 
-        It asks `GET /health`, or where there is none the list of models.
+        It asks `GET /health`, or the list of models where there is no such path.
         """
         import aiohttp
 
@@ -272,10 +264,7 @@ class Client:
         return False
 
     def without_key(self, text: str) -> str:
-        """Strike the key out of a server's words.
-
-        They may repeat it.
-        """
+        """Remove the key from a server's words, which may repeat it."""
         for secret in filter(None, self._secrets):
             text = text.replace(secret, "***")
         return text
@@ -293,10 +282,9 @@ class Client:
 
 
 def kind_of(status: int) -> Kind | None:
-    """Return the kind of the fault that a status stands for.
+    """Return the kind of fault of a status, if the request may succeed later.
 
-    None where the request would be refused again. Gateways have codes of their own from 502 on, as Cloudflare's 520 to
-    530.
+    Gateways have codes of their own from 502 on, such as Cloudflare's 520 to 530.
     """
     if status in BUSY:
         return "busy"
@@ -306,7 +294,7 @@ def kind_of(status: int) -> Kind | None:
 def meant_by(body: Any, status: int) -> int:
     """Return the status that an answer means.
 
-    A gateway may send an error as 200, and a limit as any refusal.
+    A gateway may send an error as 200, and a rate limit as any refusal.
 
     >>> meant_by({"error": {"code": 502, "message": "Provider returned error"}}, 200)
     502
@@ -347,9 +335,9 @@ async def body_of(response: aiohttp.ClientResponse, base: str) -> bytes:
 
 
 def redirected(base: str, path: str, status: int, headers: Mapping[str, str]) -> str:
-    """Say where an answer sends a request on to, and what to do.
+    """Say where an answer redirects a request and what to do, or return "".
 
-    It is without secrets. It is empty for one that does not.
+    Secrets in the address are struck out.
     """
     place = headers.get("location") if 300 <= status < 400 else None
     if not place:
@@ -360,17 +348,12 @@ def redirected(base: str, path: str, status: int, headers: Mapping[str, str]) ->
 
 
 def reach_advice(fault: str) -> str:
-    """Say what to do about a server that cannot be reached.
-
-    It is empty where its fault ends with that.
-    """
+    """Advise on a server that cannot be reached, unless its fault ends with advice."""
     return "" if fault.endswith(("?", "base_url")) else "; is the server up, and options.base_url right?"
 
 
 def date_of(header: str | None) -> float | None:
-    """Read the time of an HTTP date, in seconds since 1970.
-
-    None where it is none.
+    """Return the time of an HTTP date in seconds since 1970, or None.
 
     >>> date_of("Thu, 01 Jan 1970 00:01:00 GMT"), date_of("soon"), date_of(None)
     (60.0, None, None)
@@ -385,7 +368,7 @@ def date_of(header: str | None) -> float | None:
 def connection_fault(error: Exception) -> str:
     """Say why there is no connection, in the system's words if there are any.
 
-    The message names the URL already.
+    The caller's message names the URL.
 
     Raises
     ------
@@ -412,9 +395,7 @@ def connection_fault(error: Exception) -> str:
 
 
 def root_of(base: str) -> str:
-    """Return the URL of a server without the API's version.
-
-    `/health` and `/version` are there.
+    """Return the URL of a server without the API's version, where `/health` and `/version` are.
 
     >>> root_of("http://127.0.0.1:8000/v1")
     'http://127.0.0.1:8000'
@@ -423,9 +404,7 @@ def root_of(base: str) -> str:
 
 
 def key_of(variable: str) -> str:
-    """Read the key that an environment variable holds.
-
-    It is without the newline that a file or secret store may end it with.
+    """Read the key from an environment variable, without a newline at its end.
 
     Raises
     ------
@@ -442,9 +421,9 @@ def key_of(variable: str) -> str:
 
 
 def password_of(login: str) -> str:
-    """Return the password in a login as Basic has it.
+    """Return the password in a login for Basic authentication.
 
-    It is empty where there is none, or one too short to be looked for in texts.
+    It is "" for one too short to be searched for in texts.
 
     >>> password_of("bWU6aHVudGVyMg=="), password_of("bWU6YQ=="), password_of("no")
     ('hunter2', '', '')
@@ -461,7 +440,8 @@ def password_of(login: str) -> str:
 def wait_of(headers: Mapping[str, str]) -> float:
     """Return the seconds that a response asks to wait.
 
-    `retry-after-ms` says it, or `retry-after` in seconds or as an HTTP date, by the clock of the response's own `Date`.
+    They are in `retry-after-ms`, or in `retry-after` as seconds or an HTTP date, which is compared with the response's
+    own `Date`.
 
     >>> [wait_of(each) for each in ({"retry-after": "2"}, {"retry-after-ms": "1500", "retry-after": "9"})]
     [2.0, 1.5]

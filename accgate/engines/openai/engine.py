@@ -1,6 +1,6 @@
 """Any OpenAI-compatible server, or several of one model.
 
-Such are vLLM, SGLang, TensorRT-LLM, llama.cpp, TGI, or a hosted API.
+Examples are vLLM, SGLang, TensorRT-LLM, llama.cpp, TGI and hosted APIs.
 """
 
 from __future__ import annotations
@@ -43,10 +43,9 @@ _allowed: list[int] = []  # connections of each engine that is open: a model's, 
 
 
 class OpenAIEngine:
-    """A client that spreads requests over a model's servers.
+    """A client that spreads requests over a model's servers and retries what may yet succeed.
 
-    It retries what may yet succeed. `folder` is where the command of `serve` runs, and where the path of its log
-    starts; `wall` keeps files from it.
+    `folder` is where the command of `serve` runs, and where its log's path starts; `wall` keeps files from it.
     """
 
     def __init__(
@@ -83,9 +82,9 @@ class OpenAIEngine:
         return cls(table.model, options, folder=table.folder, wall=table.wall)
 
     def probe(self) -> tuple[str, ...]:
-        """Ask each server once for its models.
+        """Ask each server once for its models, and return a sentence about each.
 
-        Return what each answered, for people. A command of `serve` is not started, and nothing is asked.
+        A server that `serve` would start is not started, and nothing is asked.
 
         Raises
         ------
@@ -105,10 +104,7 @@ class OpenAIEngine:
         return tuple(answer.about(self._model) for answer in answers)
 
     def beginning(self, request: Request) -> str | None:
-        """Say what is wrong with how a raw prompt begins.
-
-        The tokens that the first server makes of it tell.
-        """
+        """Say what is wrong with how a raw prompt begins, by the first server's tokens."""
         if self._options.serve:
             return None
         prompt = str(body_of(request, self._model)["prompt"])
@@ -125,9 +121,9 @@ class OpenAIEngine:
         return any(is_this_machine(urlsplit(url).hostname or "") for url in self._options.urls)
 
     async def reach(self) -> None:
-        """Ask each server once, long before `start`, whether it has the model.
+        """Ask each server, long before `start`, whether it has the model.
 
-        A refused key is no fault: the list alone may have one.
+        A refused key is no fault here, because a server may refuse only the list.
 
         Raises
         ------
@@ -144,10 +140,7 @@ class OpenAIEngine:
             raise CannotEvaluate("; ".join(silent))
 
     async def start(self) -> None:
-        """Start the server where `serve` says how, and check every server.
-
-        Each must answer and have the model.
-        """
+        """Start the server if `serve` says how, and check that every server has the model."""
         options = self._options
         key = "" if options.api_key_env is None else key_of(options.api_key_env)
         allow_connections(self.concurrency)
@@ -197,8 +190,8 @@ class OpenAIEngine:
     async def _listing(self, client: Client, url: str, until: float) -> Listing:
         """Ask a server what it serves, until it can be reached.
 
-        One that says to come later, as a gateway does of a server that loads, is asked `until` then. One that takes no
-        connection is given up soon: the address may be wrong.
+        A gateway whose server loads is asked again `until` that time. One that takes no connection is given up soon,
+        since its address may be wrong.
         """
         attempts, rests, outage = 0, 0, self._options.max_outage
         while not isinstance(answer := await client.listing(url), Listing):
@@ -235,10 +228,7 @@ class OpenAIEngine:
         return self._ask(path, body, partial(wire.reply_of, limit=wire.limit_of(body)))
 
     async def score(self, request: Request, continuations: Sequence[str]) -> list[LogProbs]:
-        """Return the log-probabilities of the tokens of each continuation.
-
-        They come through `/v1/completions`.
-        """
+        """Return the log-probabilities of each continuation's tokens, through `/v1/completions`."""
         return await self._scoring.score(request, continuations)
 
     def _ask(self, path: str, body: dict[str, Any], read: Callable[[Any], T]) -> Awaitable[T]:
@@ -247,19 +237,14 @@ class OpenAIEngine:
         return self._dispatcher.ask(path, renamed(body, self._options.fields), read, tokens)
 
     def _ended(self) -> str | None:
-        """Say how the server that was started ended.
-
-        None while it runs.
-        """
+        """Say how the server that accgate started has ended, if it has."""
         if self._served is None or not (end := self._served.ended()):
             return None
         words = self._without_key(f"{end} in the middle of the run; {self._served.last_words()}")
         return f"{words}; finished samples are kept: fix that, then go on with --resume"
 
     async def _stalled(self, endpoint: Endpoint, stall: Stalled) -> None:
-        """Handle a server that is silent.
-
-        One that was started is started again, once, and one of several is asked no more.
+        """Restart a silent server that accgate started, once, or drop one of several.
 
         Raises
         ------
@@ -292,7 +277,7 @@ class OpenAIEngine:
     def describe(self) -> EngineInfo:
         """Return the server's kind and version.
 
-        It does not say what hardware it has.
+        Servers do not report their hardware.
         """
         return EngineInfo("openai", self._kind.label, "server", {} if self._served is None else environment_of())
 
@@ -309,9 +294,7 @@ class OpenAIEngine:
 
 
 def renamed(body: dict[str, Any], fields: Mapping[str, str | Literal[False]]) -> dict[str, Any]:
-    """Rename some fields of a request's body.
-
-    Those with False for a name are left out.
+    """Rename some fields of a request's body, and leave out those whose new name is False.
 
     >>> renamed({"model": "m", "max_tokens": 4, "seed": 1}, {"max_tokens": "max_completion_tokens", "seed": False})
     {'model': 'm', 'max_completion_tokens': 4}
@@ -326,9 +309,7 @@ def release_connections(connections: int) -> None:
 
 
 def allow_connections(connections: int) -> None:
-    """Raise this process's limit of open files for so many connections.
-
-    They are beside those allowed already.
+    """Raise this process's limit of open files for so many more connections.
 
     Raises
     ------

@@ -28,7 +28,8 @@ POLL = 0.25  # seconds between two looks at a server that starts
 class Server:
     """The process of one server.
 
-    It has the words of its command, where it runs, and where its output goes. `wall` gives what keeps files from it.
+    It has the words of its command, the folder where it runs, and the file for its output. `wall` makes a barrier that
+    keeps files from it.
     """
 
     def __init__(
@@ -51,7 +52,7 @@ class Server:
     def launch(self) -> None:
         """Start the command, or start it again.
 
-        It has no shell, this environment, the config's folder, and output to the log.
+        It runs without a shell, with this environment, in the config's folder, and writes to the log.
 
         Raises
         ------
@@ -116,10 +117,7 @@ class Server:
             raise CannotEvaluate(f"{end}; {self.last_words()}")
 
     def ended(self) -> str | None:
-        """Say how the command ended.
-
-        None while it runs.
-        """
+        """Say how the command ended, or return None while it runs."""
         code = None if self._parent is None else self._parent.poll()
         if code is None:
             return None
@@ -129,14 +127,20 @@ class Server:
         return f"{self.command} ended with exit code {code}"
 
     def last_words(self) -> str:
-        """Return the last lines of the log and where it is. It is kept from now on."""
+        """Return the last lines of the log and its path.
+
+        The log is kept from now on.
+        """
         self._keep_log = True
         assert self._log is not None
         words = " | ".join(last_lines(self._log)) or "nothing"
         return f"its last output: {words} (log: {self._log})"
 
     async def stop(self) -> None:
-        """End the command with all its descendants. It is safe to call twice."""
+        """End the command with all its descendants.
+
+        It may be called twice.
+        """
         parent, self._parent = self._parent, None
         if parent is None:
             return
@@ -165,10 +169,10 @@ def free_port() -> int:
 
 
 def last_lines(log: Path) -> list[str]:
-    """Return the last lines of a log that say something, without colours.
+    """Return the last telling lines of a log, without colours.
 
-    Before them stands the last cause, where they lack it. vLLM ends with "Engine core initialization failed. See root
-    cause above", after many lines.
+    If they lack the last cause, it goes before them: vLLM ends with "Engine core initialization failed. See root cause
+    above", many lines later.
     """
     with log.open("rb") as file:
         file.seek(max(0, os.fstat(file.fileno()).st_size - 50_000))

@@ -1,8 +1,7 @@
-"""The connection to a Ray cluster.
+"""The connection to a Ray cluster, the watch over it, and the room on its nodes.
 
-Here are what it cannot do without, and the room on the nodes. It needs the cluster's head and the node that this
-process hangs on. Ray ends a process whose head was away for 60 seconds, with exit code 1 and whatever it was about to
-write.
+A run needs the cluster's head and the node that this process is connected to. Ray ends a process whose head was away
+for 60 seconds, with exit code 1 and unfinished writes.
 """
 
 import asyncio
@@ -34,9 +33,9 @@ Outcome = TypeVar("Outcome")
 
 
 class Lifeline:
-    """A guard of coroutines that run until what they need is lost.
+    """A guard that ends coroutines with `CannotEvaluate` when what they need is lost.
 
-    They end with `CannotEvaluate` then. `lost` returns what was lost, in words.
+    `lost` waits for the loss and returns it in words.
     """
 
     def __init__(self, lost: Callable[[], Awaitable[str]]) -> None:
@@ -91,7 +90,7 @@ async def lost(
 ) -> str:
     """Wait until a place has taken no connection for `outage` seconds.
 
-    Return what that means, with the fix.
+    The text that it returns names the place and the fix.
     """
     away: dict[str, tuple[float, int]] = {}  # since when, and how often in a row
     while True:
@@ -108,9 +107,9 @@ async def lost(
 
 
 def places_of(address: str) -> dict[str, Place]:
-    """Return head and own node of the connected cluster.
+    """Return the addresses of the connected cluster's head and of this process's node.
 
-    Of Ray's client it is the server it talks to.
+    For Ray's client it is the server that it talks to.
     """
     import ray
 
@@ -125,7 +124,7 @@ def places_of(address: str) -> dict[str, Place]:
 
 
 def place_of(address: str) -> Place:
-    """Host and port of an address.
+    """Return host and port of an address.
 
     >>> place_of("10.0.0.1:6379"), place_of("ray://[::1]:10001")
     (('10.0.0.1', 6379), ('::1', 10001))
@@ -135,9 +134,9 @@ def place_of(address: str) -> Place:
 
 
 def within(seconds: float, work: Callable[[], object]) -> bool:
-    """Do something that waits for a head which may be gone, for so long at most.
+    """Run a call that may wait for a dead head, for up to `seconds`.
 
-    Return whether it ended.
+    It returns whether the call ended.
     """
     thread = threading.Thread(target=work, daemon=True)
     thread.start()
@@ -146,24 +145,24 @@ def within(seconds: float, work: Callable[[], object]) -> bool:
 
 
 class Patience:
-    """A wait for each of many things for so many seconds.
+    """A wait of a few seconds for each of many calls.
 
-    Once one took longer, the others are hardly awaited at all.
+    After one call took longer, the others are hardly awaited.
     """
 
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds
 
     def wait(self, work: Callable[[], object]) -> None:
-        """Do something, and wait for it or leave it to itself."""
+        """Run a call, and wait for it or leave it running."""
         if not within(self._seconds, work):
             self._seconds = 0.01
 
 
 def outlive(outage: float) -> None:
-    """Keep Ray from ending this process before `lost` can speak.
+    """Keep Ray from ending this process before `lost` can report.
 
-    Its exit code would read as a verdict.
+    The exit code of that would read as a verdict.
     """
     wanted = math.ceil(outage) + 60
     try:
@@ -184,7 +183,7 @@ MOST = 100_000  # arrangements that are looked at
 class Connection:
     """This process's connection to a cluster.
 
-    One that was open already, as in a notebook, stays open.
+    A connection that existed before, as in a notebook, stays open.
     """
 
     def __init__(self, address: str, runtime_env: Mapping[str, Any], *, ship: bool) -> None:
@@ -235,7 +234,7 @@ class Connection:
     def refuse_too_small(
         self, replicas: int, resources: Mapping[str, float], bundles: Sequence[Mapping[str, float]]
     ) -> None:
-        """Refuse replicas for which the nodes, all of them empty, have no room.
+        """Refuse replicas that the nodes could not hold even if they were empty.
 
         Raises
         ------
@@ -281,7 +280,7 @@ def cause_of(error: BaseException) -> str:
 
 
 def probe(address: str) -> None:
-    """See that something listens at an address of the form `host:port`.
+    """Check that something listens at an address of the form `host:port`.
 
     Ray tries for minutes before it says so.
 
@@ -393,7 +392,7 @@ def _devices(node: Mapping[str, int], bundles: Sequence[Mapping[str, int]]) -> C
 
 
 def amounts_of(*parts: Resources) -> str:
-    """Amounts of resources in words, of one part or several.
+    """Write amounts of resources in words, for one part or several.
 
     >>> amounts_of({"CPU": 1.0, "GPU": 0.5}), amounts_of({"CPU": 1.0}, {"GPU": 2.0})
     ('CPU 1, GPU 0.5', 'CPU 1 + GPU 2')
