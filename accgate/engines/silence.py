@@ -16,7 +16,6 @@ from datetime import datetime, timedelta
 from typing import Any, Literal, TypeVar
 
 from accgate.engines.base import EngineDied
-from accgate.errors import CannotEvaluate
 
 if sys.version_info >= (3, 11):  # its asyncio.wait_for still forgets a cancellation that comes with the outcome
     from asyncio import timeout as timeout  # noqa: PLC0414
@@ -198,20 +197,3 @@ async def at_most(seconds: float | None, work: Awaitable[object]) -> None:
     with contextlib.suppress(asyncio.TimeoutError):
         async with timeout(seconds):
             await work
-
-
-async def within(seconds: float, loading: Awaitable[T], late: str) -> T:
-    """Return what is loaded, if that ends in time.
-
-    It is cancelled and awaited otherwise.
-
-    Raises
-    ------
-    CannotEvaluate
-        `late`, when it does not.
-    """
-    try:
-        async with timeout(seconds):
-            return await loading
-    except asyncio.TimeoutError:
-        raise CannotEvaluate(late) from None

@@ -13,6 +13,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 from urllib.parse import urljoin, urlsplit
+from weakref import WeakSet
 
 from accgate.engines import wire
 from accgate.engines.base import RequestFailed
@@ -92,26 +93,25 @@ class Client:
     ) -> None:
         import aiohttp
 
-        class Connector(aiohttp.TCPConnector):
-            """A connector that says when a POST has a connection made.
+        used = WeakSet[Any]()  # connections that were given out before
 
-            aiohttp's own tracing costs each request a quarter more. A connection on which something came that nobody
-            asked for is closed: the next request would be answered by it, and each after that by the reply of the one
-            before.
+        class Connector(aiohttp.TCPConnector):
+            """A connector that says when a POST has a new connection.
+
+            It closes a connection on which something came unasked, such as a late reply. The next request would take
+            that for its own reply, and each later one the reply to the request before.
             """
 
-            async def _get(self, *place: Any) -> Any:
-                while (pooled := await super()._get(*place)) is not None:
-                    if pooled.protocol is not None and not pooled.protocol.should_close:
-                        return pooled
-                    pooled.close()
-                return None
-
-            async def _create_connection(self, req: aiohttp.ClientRequest, *rest: Any, **more: Any) -> Any:
-                made = await super()._create_connection(req, *rest, **more)
-                if req.method == "POST" and (connected := CONNECTED.get()) is not None:
-                    connected()
-                return made
+            async def connect(self, req: aiohttp.ClientRequest, *rest: Any, **more: Any) -> Any:
+                connection = await super().connect(req, *rest, **more)
+                while connection.protocol in used and connection.protocol.should_close:
+                    connection.close()
+                    connection = await super().connect(req, *rest, **more)
+                if connection.protocol not in used:
+                    used.add(connection.protocol)
+                    if req.method == "POST" and (connected := CONNECTED.get()) is not None:
+                        connected()
+                return connection
 
         self._timeout = timeout
         is_login = key.lower().startswith("basic ")
@@ -352,19 +352,6 @@ def reach_advice(fault: str) -> str:
     return "" if fault.endswith(("?", "base_url")) else "; is the server up, and options.base_url right?"
 
 
-def date_of(header: str | None) -> float | None:
-    """Return the time of an HTTP date in seconds since 1970, or None.
-
-    >>> date_of("Thu, 01 Jan 1970 00:01:00 GMT"), date_of("soon"), date_of(None)
-    (60.0, None, None)
-    """
-    import email.utils
-
-    with suppress(ValueError, TypeError, OverflowError):
-        return email.utils.parsedate_to_datetime(header or "").timestamp()
-    return None
-
-
 def connection_fault(error: Exception) -> str:
     """Say why there is no connection, in the system's words if there are any.
 
@@ -445,9 +432,18 @@ def wait_of(headers: Mapping[str, str]) -> float:
 
     >>> [wait_of(each) for each in ({"retry-after": "2"}, {"retry-after-ms": "1500", "retry-after": "9"})]
     [2.0, 1.5]
+    >>> wait_of({"retry-after": "Thu, 01 Jan 1970 00:01:00 GMT", "date": "Thu, 01 Jan 1970 00:00:50 GMT"})
+    10.0
     """
     for name, unit in (("retry-after-ms", 1000.0), ("retry-after", 1.0)):
         with suppress(ValueError):
             return max(0.0, float(headers.get(name) or "") / unit)
-    now, until = date_of(headers.get("date")), date_of(headers.get("retry-after"))
-    return 0.0 if until is None else max(0.0, until - (time.time() if now is None else now))
+    import email.utils
+
+    times = []
+    for name, default in (("retry-after", 0.0), ("date", time.time())):
+        try:
+            times.append(email.utils.parsedate_to_datetime(headers.get(name, "")).timestamp())
+        except (ValueError, TypeError, OverflowError):
+            times.append(default)
+    return max(0.0, times[0] - times[1])

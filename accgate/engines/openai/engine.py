@@ -172,20 +172,14 @@ class OpenAIEngine:
             raise KeyFaults((("options", "serve"), fault))
         words = tuple(word.replace(PORT, port) for word in self._options.serve)
         log = None if self._options.serve_log is None else path_in(self._folder, self._options.serve_log)
-        self._served = Server(words, folder=self._folder, log=log, wall=self._wall)
+        self._served = Server(words, folder=self._folder, log=log, wall=self._wall, hide=client.without_key)
         await self._launch(self._served)
 
     async def _launch(self, server: Server) -> None:
         """Start the server's command, and wait until it answers."""
-        client = self._client
-        assert client is not None
-        try:
-            server.launch()
-            await server.ready(lambda: client.is_up(self._urls[0]), self._options.serve_timeout)
-        except KeyFaults as error:
-            raise KeyFaults(*((key, client.without_key(fault)) for key, fault in error.faults)) from error
-        except CannotEvaluate as error:
-            raise CannotEvaluate(client.without_key(str(error))) from error
+        assert self._client is not None
+        server.launch()
+        await server.ready(partial(self._client.is_up, self._urls[0]), self._options.serve_timeout)
 
     async def _listing(self, client: Client, url: str, until: float) -> Listing:
         """Ask a server what it serves, until it can be reached.
@@ -240,7 +234,7 @@ class OpenAIEngine:
         """Say how the server that accgate started has ended, if it has."""
         if self._served is None or not (end := self._served.ended()):
             return None
-        words = self._without_key(f"{end} in the middle of the run; {self._served.last_words()}")
+        words = f"{end} in the middle of the run; {self._served.last_words()}"
         return f"{words}; finished samples are kept: fix that, then go on with --resume"
 
     async def _stalled(self, endpoint: Endpoint, stall: Stalled) -> None:
@@ -257,22 +251,18 @@ class OpenAIEngine:
                 return  # another request of the same stall has seen to it
             if self._served is not None and not self._is_second:
                 self._is_second = True
-                words = f"{stall.fact}; it is ended and started again, once; {self._served.last_words()}"
-                self._tell(self._without_key(words))
+                self._tell(f"{stall.fact}; it is ended and started again, once; {self._served.last_words()}")
                 await self._served.stop()
                 await self._launch(self._served)
                 endpoint.unsure = True
             elif any(not other.gone for other in self._endpoints.all if other is not endpoint):
                 endpoint.gone = True
-                self._tell(f"{stall.fact}; it is asked no more, and its requests go to the other servers")
+                self._tell(f"{stall.fact}; it gets no more requests, and the other servers take its own")
             elif self._served is not None:
-                raise EngineDied(self._without_key(f"{stall}; {self._served.last_words()}"))
+                raise EngineDied(f"{stall}; {self._served.last_words()}")
             else:
                 raise stall
             endpoint.silence = Silence(endpoint.url, self._options.silence)
-
-    def _without_key(self, text: str) -> str:
-        return text if self._client is None else self._client.without_key(text)
 
     def describe(self) -> EngineInfo:
         """Return the server's kind and version.

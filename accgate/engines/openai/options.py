@@ -209,7 +209,7 @@ def context_hint(message: str) -> str:
     >>> context_hint("This model's maximum context length is 2048 tokens"), context_hint("no such option")
     ('; the prompt and max_tokens must fit in the context: shorten the one, lower the other, or serve a longer one', '')
     """
-    fix = "the prompt and max_tokens must fit in the context: shorten the one, lower the other, or serve a longer one"
+    fix = "the context must hold the prompt and max_tokens: shorten the prompt, lower max_tokens, or serve more context"
     return "" if CONTEXT.search(message) is None else f"; {fix}"
 
 

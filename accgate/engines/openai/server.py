@@ -29,13 +29,20 @@ class Server:
     """The process of one server.
 
     It has the words of its command, the folder where it runs, and the file for its output. `wall` makes a barrier that
-    keeps files from it.
+    keeps files from it, and `hide` removes secrets from its words.
     """
 
     def __init__(
-        self, words: Sequence[str], *, folder: Path, log: Path | None = None, wall: Callable[[], Wall] | None = None
+        self,
+        words: Sequence[str],
+        *,
+        folder: Path,
+        log: Path | None = None,
+        wall: Callable[[], Wall] | None = None,
+        hide: Callable[[str], str] = str,
     ) -> None:
         self.words = tuple(words)
+        self._hide = hide
         self._build = wall
         self._wall: Wall | None = None
         self._folder = folder
@@ -47,7 +54,7 @@ class Server:
     @property
     def command(self) -> str:
         """The command as a shell would take it, shortened."""
-        return f"`{clip(shlex.join(self.words), LINE_LENGTH)}`"
+        return f"`{clip(self._hide(shlex.join(self.words)), LINE_LENGTH)}`"
 
     def launch(self) -> None:
         """Start the command, or start it again.
@@ -85,7 +92,7 @@ class Server:
         word, _, value = self._parent.stdout.readline().decode().partition(" ")
         if word != "pid":
             cause = os.strerror(int(value)) if value.strip() not in ("", "0") else "cannot be started"
-            fault = f"{self.words[0]!r}: {cause}; is it installed, and on PATH?"
+            fault = f"{self._hide(self.words[0])!r}: {cause}; is it installed, and on PATH?"
             raise KeyFaults((("options", "serve"), fault))
         self._leader = int(value)
 
@@ -133,7 +140,7 @@ class Server:
         """
         self._keep_log = True
         assert self._log is not None
-        words = " | ".join(last_lines(self._log)) or "nothing"
+        words = self._hide(" | ".join(last_lines(self._log))) or "nothing"
         return f"its last output: {words} (log: {self._log})"
 
     async def stop(self) -> None:

@@ -9,7 +9,7 @@ import asyncio
 import contextlib
 import os
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cache
 from multiprocessing import resource_tracker
 from typing import Any, TypeVar, cast
@@ -38,10 +38,6 @@ class Spec:
     def engine(self) -> Engine:
         """Make the engine, not yet started."""
         return self.create(self.kind, self.table)
-
-    def absolute(self) -> Spec:
-        """Make the folder absolute, for a process with another working folder."""
-        return replace(self, table=replace(self.table, folder=self.table.folder.absolute()))
 
 
 def outward(error: AccgateError) -> AccgateError:

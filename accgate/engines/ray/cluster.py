@@ -13,10 +13,8 @@ import re
 import signal
 import threading
 import time
-from bisect import bisect_left
 from collections import Counter
-from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping, Sequence
-from functools import cache
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -177,7 +175,6 @@ LONGEST = 300  # characters of a cause
 Resources = Mapping[str, float]
 UNIT = 10_000  # Ray counts in parts of this size
 APIECE = ("GPU", "NPU", "RBLN", "TPU", "HPU", "neuron_cores")  # Ray's unit instances: a fraction is one device's
-MOST = 100_000  # arrangements that are looked at
 
 
 class Connection:
@@ -298,10 +295,11 @@ def probe(address: str) -> None:
 
 
 def room_for(nodes: Sequence[Resources], parts: Sequence[Resources], most: int) -> int:
-    """Count how many replicas of these parts find room, `most` at most.
+    """Return for how many replicas of these parts the nodes have room, up to `most`.
 
     Each part is whole on one node. A fraction of a GPU is one GPU's: two have no room for three parts of 0.6, which are
-    1.8 together. Where there are too many arrangements to look at all of them, it may be too many, and never too few.
+    1.8 together. The nodes must hold each kind of part by itself, and all amounts in total. So the number may be too
+    large for parts that hinder each other, and it is never too small.
 
     >>> one = [{"CPU": 8.0, "GPU": 2.0}]
     >>> room_for(one, [{"CPU": 1.0, "GPU": 1.0}], 9), room_for(one, [{"GPU": 0.5}], 9), room_for(one, [{"TPU": 1.0}], 9)
@@ -311,84 +309,29 @@ def room_for(nodes: Sequence[Resources], parts: Sequence[Resources], most: int) 
     >>> room_for([{"CPU": 2.0}] * 3, [{"CPU": 1.0}, {"CPU": 2.0}], 9)
     2
     """
-    kinds = Counter(tuple(sorted((kind, n) for kind, n in _units(part).items() if n)) for part in parts)
-    empty = [*map(_units, nodes)]
-    bundles, counts = [dict(kind) for kind in kinds if kind], [count for kind, count in kinds.items() if kind]
-    return bisect_left(range(most), True, key=lambda n: not _fit(empty, bundles, [(n + 1) * c for c in counts]))
+    counts = Counter(frozenset(_units(part).items()) for part in parts)
+    room = [sum(_places(_units(node), dict(part)) for node in nodes) // n for part, n in counts.items() if part]
+    total, needed = Counter[str](), Counter[str]()
+    for node in nodes:
+        total.update(_units(node))
+    for part in parts:
+        needed.update(_units(part))
+    return min(most, *room, *(total[kind] // amount for kind, amount in needed.items()))
 
 
 def _units(resources: Resources) -> dict[str, int]:
-    return {kind: round(amount * UNIT) for kind, amount in resources.items()}
+    """Return the amounts above 0 in whole units."""
+    return {kind: units for kind, amount in resources.items() if (units := round(amount * UNIT))}
 
 
-def _fit(nodes: Sequence[Mapping[str, int]], bundles: Sequence[Mapping[str, int]], counts: Sequence[int]) -> bool:
-    """Tell whether so many of each bundle find room on the nodes.
-
-    It is True where that is not known.
-    """
-    for kind in {kind for bundle in bundles for kind in bundle}:
-        need = sum(count * bundle.get(kind, 0) for bundle, count in zip(bundles, counts, strict=True))
-        if need > sum(node.get(kind, 0) for node in nodes):
-            return False
-    looked, missing = 0, {tuple(counts)}  # what there may be no room for yet, by how the nodes so far were filled
-    devices = [_devices(node, bundles) for node in nodes]
-    for node, devices_fit in zip(nodes, devices, strict=True):
-        left = set()
-        for counts_left in missing:
-            for filled in _fillings(node, bundles, counts_left, devices_fit):
-                looked += 1
-                if looked > MOST or not any(filled):
-                    return True
-                left.add(filled)
-        missing = left
-    return not any(counts)
-
-
-Taken = tuple[int, ...]  # how many of each bundle, from the first on
-
-
-def _fillings(
-    node: Mapping[str, int],
-    bundles: Sequence[Mapping[str, int]],
-    counts: Sequence[int],
-    devices_fit: Callable[[Taken], bool],
-    taken: Taken = (),
-) -> Iterator[tuple[int, ...]]:
-    """Yield how many of each bundle are left once the node is full.
-
-    There is one for each way to fill it.
-    """
-    place = len(taken)
-    if place == len(bundles):
-        yield tuple(count - number for count, number in zip(counts, taken, strict=True))
-        return
-    bundle = bundles[place]
-    most = min(counts[place], *(node.get(kind, 0) // amount for kind, amount in bundle.items()))
-    most = bisect_left(range(most), True, key=lambda number: not devices_fit((*taken, number + 1)))
-    for number in range(most, most - 1 if place + 1 == len(bundles) else -1, -1):
-        rest = {kind: amount - number * bundle.get(kind, 0) for kind, amount in node.items()}
-        yield from _fillings(rest, bundles, counts, devices_fit, (*taken, number))
-
-
-def _devices(node: Mapping[str, int], bundles: Sequence[Mapping[str, int]]) -> Callable[[Taken], bool]:
-    """Tell whether a node's devices have room for so many of each bundle.
-
-    Fractions each lie on one device.
-    """
-    kinds = [kind for kind in APIECE if any(bundle.get(kind, 0) % UNIT for bundle in bundles)]
-
-    @cache
-    def fit(taken: Taken) -> bool:
-        for kind in kinds:
-            amounts = [(bundle.get(kind, 0), count) for bundle, count in zip(bundles, taken, strict=False)]
-            free = node.get(kind, 0) // UNIT - sum(amount // UNIT * count for amount, count in amounts)
-            parts = [(amount % UNIT, count) for amount, count in amounts if amount % UNIT and count]
-            sizes, counts = [{"": amount} for amount, _ in parts], [count for _, count in parts]
-            if free < 0 or not _fit([{"": UNIT}] * free, sizes, counts):
-                return False
-        return True
-
-    return fit
+def _places(node: Mapping[str, int], part: Mapping[str, int]) -> int:
+    """Return how many equal parts an empty node holds."""
+    places = []
+    for kind, amount in part.items():
+        free = node.get(kind, 0)
+        is_fraction = kind in APIECE and amount < UNIT
+        places.append(free // UNIT * (UNIT // amount) if is_fraction else free // amount)
+    return min(places)
 
 
 def amounts_of(*parts: Resources) -> str:

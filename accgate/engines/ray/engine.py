@@ -96,7 +96,9 @@ class RayEngine:
         env = {variable: value_of(variable) for variable in options.env}
         if isinstance(key := options.options.get("api_key_env"), str) and key in os.environ:
             env[key] = os.environ[key]  # where it is not, the engine says so
-        spec = replace(self._spec, env=env).absolute()
+        table = self._spec.table
+        table = replace(table, folder=table.folder.absolute())  # the nodes' processes run in another folder
+        spec = replace(self._spec, table=table, env=env)
         self._connection = Connection(options.address, options.runtime_env, ship=options.ship)
         outlive(options.max_outage)
         self._connection.open()

@@ -27,7 +27,7 @@ from accgate.engines.base import (
     tokens_after,
 )
 from accgate.engines.reasoning import opened_by, split_reasoning
-from accgate.engines.silence import Silence, Stalled, within
+from accgate.engines.silence import Silence, Stalled, timeout
 from accgate.engines.vllm import process
 from accgate.engines.vllm.options import RENDERED, checked_sampling, engine_arguments, own_options, weights
 from accgate.engines.wire import body_of, drafted_length, sampling_of, second_beginning, tell_second_beginning
@@ -110,13 +110,14 @@ class VllmEngine:
         """Load the weights, in the time that the options give."""
         log = self._log = self._log or process.Log(self._own.log)
         limit = self._own.start_timeout
-        fix = "raise options.start_timeout if it is only slow"
-        late = f"vLLM has not loaded {self._model} within {limit:g} s; {fix} (vLLM's log: {log.path})"
         try:
-            await within(limit, self._loaded(log), late)
-        except CannotEvaluate:
+            async with timeout(limit):
+                await self._loaded(log)
+        except asyncio.TimeoutError:
             self._failed = True
-            raise
+            late = f"vLLM has not loaded {self._model} within {limit:g} s"
+            fix = "raise options.start_timeout if it is only slow"
+            raise CannotEvaluate(f"{late}; {fix} (vLLM's log: {log.path})") from None
 
     async def _loaded(self, log: process.Log) -> None:
         self._failed = True  # until it runs
