@@ -332,8 +332,8 @@ def environment_of(*packages: str, environ: Mapping[str, str] = os.environ) -> d
         with contextlib.suppress(metadata.PackageNotFoundError):
             versions[name.removesuffix("-python")] = metadata.version(name)
     with contextlib.suppress(OSError):
-        found = re.search(r"Module\b.*?\s(\d+(?:\.\d+)+)\s", DRIVER.read_text(encoding="utf-8", errors="replace"))
-        versions["driver"] = found[1] if found else ""
+        match = re.search(r"Module\b.*?\s(\d+(?:\.\d+)+)\s", DRIVER.read_text(encoding="utf-8", errors="replace"))
+        versions["driver"] = match[1] if match else ""
     return {name: version for name, version in versions.items() if version}
 
 

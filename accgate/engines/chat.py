@@ -87,16 +87,16 @@ class ChatProbe:
         """
         started = await self._probe(request, messages, extra={**request.extra, **NO_PREFIX})
         longer = await self._probe(request, [{**HI, "content": f"Hi {TEXT}"}])
-        new, added = started.prompt_tokens, longer.prompt_tokens
-        if tokens is None or new is None or added is None:
+        with_new_message, in_first_message = started.prompt_tokens, longer.prompt_tokens
+        if tokens is None or with_new_message is None or in_first_message is None:
             raise CannotEvaluate(self._no_prefix(", or does not say so: its replies have no usage.prompt_tokens"))
-        if tokens >= new and tokens > added:
+        if tokens >= with_new_message and tokens > in_first_message:
             raise CannotEvaluate(self._no_prefix(", but starts a new one after it"))
 
     def _no_prefix(self, why: str) -> str:
         fix = "Use vLLM, SGLang or llama.cpp, or leave that message out of the task"
-        known = "If you know that the server continues it, say so: sampling.extra.continue_final_message = true"
-        return f"{self._label()} does not continue the assistant's last message{why}. {fix}. {known}"
+        declare = "If you know that the server continues it, say so: sampling.extra.continue_final_message = true"
+        return f"{self._label()} does not continue the assistant's last message{why}. {fix}. {declare}"
 
     async def _probe(self, request: Request, messages: list[Any], **fields: Any) -> Reply:
         plain = {"max_tokens": 1, "temperature": 0.0, "stop": (), "parts": (), "tools": (), "tool_choice": None}

@@ -228,11 +228,11 @@ class Identity:
         for key, before, now in _contradictions(other, self.settings(), self._same):
             more = name_note(before) if key == MODEL else ""
             raise _resume_fault(f"{where}: its records were {deed} {key} {before!r}", f"it is {now!r}", more)
-        both = sorted(marks | self._fingerprints.keys())
-        if marks and not _are_allowed(self._allowed, both):
+        all_marks = sorted(marks | self._fingerprints.keys())
+        if marks and not _are_allowed(self._allowed, all_marks):
             names = ", ".join(sorted(self._allowed)) or "none"
             earlier = f"{where}: its records were {deed} {FINGERPRINT} {', '.join(sorted(marks))}"
-            raise _resume_fault(earlier, f"options.fingerprints names {names}", _balancer_note(*both))
+            raise _resume_fault(earlier, f"options.fingerprints names {names}", _balancer_note(*all_marks))
 
     def expect(self, earlier: Mapping[str, Any], where: str, deed: str = "answered by") -> None:
         """Start from the settings of an earlier part of the run.
@@ -304,8 +304,8 @@ def _change_fault(place: str, what: str, before: str, now: str, more: str = "") 
 
 
 def _mixed_fault(fault: str, fix: str, more: str) -> CannotEvaluate:
-    kept = "Answers of two models are never mixed: what was finished before is kept"
-    text = f"{fault}. {kept}. {fix} and go on with --resume, or start in another --out"
+    promise = "Answers of two models are never mixed: what was finished before is kept"
+    text = f"{fault}. {promise}. {fix} and go on with --resume, or start in another --out"
     return CannotEvaluate(f"{text}. {more}" if more else text)
 
 
@@ -368,8 +368,8 @@ class Listing:
         A name that it does not list gives all its entries; a server that lists none gives nothing.
         """
         listed = [model] if model in self.models else sorted(self.models)
-        said = {name: self.details.get(name, "") for name in listed}
-        return {SERVER: self.label, **said} if said else {}
+        entries = {name: self.details.get(name, "") for name in listed}
+        return {SERVER: self.label, **entries} if entries else {}
 
 
 def listing_of(body: Any) -> Listing:
@@ -437,9 +437,9 @@ def settings_to_keep(served: Mapping[str, Any]) -> dict[str, Any]:
     rows = listed.items() if isinstance(listed, Mapping) else ()
     texts = {name: text for name, text in rows if isinstance(text, str)}
     server = texts.pop(SERVER, "")
-    kept = {_short(name): _short(text) for name, text in texts.items()} if len(texts) == 1 else {}
-    if kept and server.partition(" ")[0] in STRICT:
-        kept[SERVER] = _short(server)
+    models = {_short(name): _short(text) for name, text in texts.items()} if len(texts) == 1 else {}
+    if models and server.partition(" ")[0] in STRICT:
+        models[SERVER] = _short(server)
     model, marks = served.get(MODEL), served.get(FINGERPRINT)
     is_list = isinstance(marks, (list, tuple))
     names = [_short(mark) for mark in sorted(fingerprints_of({FINGERPRINT: marks}))] if is_list else []
@@ -447,7 +447,7 @@ def settings_to_keep(served: Mapping[str, Any]) -> dict[str, Any]:
     values = {
         MODEL: _short(model) if isinstance(model, str) else None,
         FINGERPRINT: _short(marks) if isinstance(marks, str) else names if len(names) <= MOST else None,
-        LISTED: kept,
+        LISTED: models,
         SAME: [_short(name) for name in same[:MOST] if isinstance(name, str)],
     }
     return {key: value for key, value in values.items() if value}

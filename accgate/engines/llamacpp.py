@@ -195,13 +195,13 @@ class LlamaCppEngine:
             response = await self._asked(self._ask("/v1/completions", body))
             try:
                 rows = response["choices"][0]["logprobs"]["content"][0]["top_logprobs"]
-                found = {
+                likeliest = {
                     row["id"]: (str(row["token"]), float(row["logprob"]), place == 0) for place, row in enumerate(rows)
                 }
             except (KeyError, IndexError, TypeError, ValueError) as error:
                 raise RequestFailed("llama.cpp: the response holds no log-probabilities") from error
-            if found.keys() >= tokens:
-                return found
+            if likeliest.keys() >= tokens:
+                return likeliest
         raise RequestFailed("llama.cpp: a token of the text is not among the likeliest")
 
     def describe(self) -> EngineInfo:

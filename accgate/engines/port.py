@@ -150,8 +150,8 @@ def slot_for(prompts: Mapping[int, Sequence[int]], tokens: Sequence[int], size: 
 
 def _common(first: Sequence[int], second: Sequence[int]) -> int:
     """Count the leading tokens that two prompts share."""
-    both = zip(first, second, strict=False)
-    return next((number for number, (a, b) in enumerate(both) if a != b), min(len(first), len(second)))
+    pairs = zip(first, second, strict=False)
+    return next((number for number, (a, b) in enumerate(pairs) if a != b), min(len(first), len(second)))
 
 
 def _cached_tokens(response: Any) -> int | None:

@@ -142,8 +142,8 @@ def reply_of(body: Any, limit: float = 0.0) -> Reply:
         message = choice.get("message")
         tool_calls = () if message is None else _tool_calls(message.get("tool_calls"))
         usage = counts if isinstance(counts := body.get("usage"), dict) else {}
-        said = next(filter(reason_of, map(choice.get, ENDS)), None)
-        finish_reason = reason_of(said)
+        reason = next(filter(reason_of, map(choice.get, ENDS)), None)
+        finish_reason = reason_of(reason)
         prompt_tokens = _count(usage.get("prompt_tokens")) or None  # no prompt has none: 0 is no count
         completion_tokens = _count(usage.get("completion_tokens"))
         details = usage.get("completion_tokens_details")  # of OpenAI and vLLM; SGLang's are of the usage itself
@@ -156,7 +156,7 @@ def reply_of(body: Any, limit: float = 0.0) -> Reply:
     if others:
         raise MalformedReply(f"the response holds {len(others) + 1} replies to one request")
     if finish_reason not in KNOWN:
-        raise MalformedReply(f"the response is not known to be whole: finish_reason {clip(str(said), QUOTED)!r}")
+        raise MalformedReply(f"the response is not known to be whole: finish_reason {clip(str(reason), QUOTED)!r}")
     if not isinstance(text, str):
         raise MalformedReply(f"the response's text is {text!r}")
     if message is not None and text and text == message.get("refusal") and finish_reason not in CUT:
@@ -186,14 +186,14 @@ def _acceptance(body: Mapping[str, Any], choice: Mapping[str, Any], tokens: int 
     metrics, meta, timings = _table(body, "metrics"), _table(choice, "meta_info"), _table(body, "timings")
     verified, accepted = _count(meta.get("spec_verify_ct")), _count(timings.get("draft_n_accepted"))
     decoded = (_count(timings.get("predicted_n")) or 1) - 1
-    told = (
+    lengths = (
         drafted_length(_table(metrics, "speculative_decoding"), tokens),
         length_of(choice.get("avg_decoded_tokens_per_iter")),
         length_of(meta.get("spec_accept_length")),
         length_of(tokens / verified) if tokens and verified else None,
         None if accepted is None or accepted >= decoded else length_of(decoded / (decoded - accepted)),
     )
-    return next((each for each in told if each is not None), None)
+    return next((each for each in lengths if each is not None), None)
 
 
 def drafted_length(metrics: Mapping[str, Any], tokens: int | None) -> float | None:
@@ -247,8 +247,8 @@ def _tool_calls(calls: Any) -> tuple[tuple[str, str], ...]:
     Some servers give the arguments as an object.
     """
     functions = [call["function"] for call in calls or ()]
-    made = [(str(function["name"]), function.get("arguments", "")) for function in functions]
-    return tuple((name, given if isinstance(given, str) else json.dumps(given)) for name, given in made)
+    pairs = [(str(function["name"]), function.get("arguments", "")) for function in functions]
+    return tuple((name, value if isinstance(value, str) else json.dumps(value)) for name, value in pairs)
 
 
 def _message(message: Any, finish_reason: str | None) -> tuple[Any, str | None]:
@@ -387,7 +387,7 @@ def page_of(body: Any) -> str:
     """
     if not isinstance(body, str) or PAGES.match(body) is None:
         return ""
-    title = " ".join(html.unescape(found[1]).split()) if (found := TITLE.search(body)) else ""
+    title = " ".join(html.unescape(match[1]).split()) if (match := TITLE.search(body)) else ""
     return f'a web page, "{clip(title, QUOTED)}"' if title else "a web page"
 
 
@@ -403,8 +403,9 @@ def errors_in(body: Any) -> list[dict[Any, Any]]:
     choices = body.get("choices") if isinstance(body, dict) else None
     inner = first_choices(choices) if isinstance(choices, list) else []
     tables = [part for part in (*parts, *inner) if isinstance(part, dict)]
-    told = [table.get("error", {} if inner else table) for table in tables]  # a body without choices may be one itself
-    errors = [error if isinstance(error, dict) else {"message": error} for error in told]
+    # A body without choices may be an error itself.
+    reported = [table.get("error", {} if inner else table) for table in tables]
+    errors = [error if isinstance(error, dict) else {"message": error} for error in reported]
     return [error for error in errors if not BLANK.issuperset(str(each).strip().lower() for each in error.values())]
 
 

@@ -103,8 +103,8 @@ def ray_job(job: Job) -> str:
         "backoffLimit": 0,
         "rayClusterSpec": {"headGroupSpec": head, "workerGroupSpecs": [workers]},
     }
-    whole = {**_head("ray.io/v1", "RayJob", job.full_name, job.queue), "spec": _deadline(spec, job)}
-    return json.dumps(whole, indent=2) + "\n"
+    document = {**_head("ray.io/v1", "RayJob", job.full_name, job.queue), "spec": _deadline(spec, job)}
+    return json.dumps(document, indent=2) + "\n"
 
 
 def _require(job: Job) -> None:

@@ -97,8 +97,8 @@ class _Replicas:
         free: list[int] = []  # GPUs of each node, in this order
         for size in sorted(self.whole.elements(), reverse=True):
             place = bisect_left(free, size)
-            left = free.pop(place) if place < len(free) else each
-            insort(free, left - size)
+            rest = free.pop(place) if place < len(free) else each
+            insort(free, rest - size)
         return len(free) or self.count * max(len(self.bundles), 1)
 
 

@@ -217,7 +217,7 @@ class Client:
         if strict and status in REFUSED:
             return Fault(f"HTTP {status}: {FATAL[status]}")
         body = wire.body_value(raw)
-        page = f"gives {found}; {wire.PAGE}" if status < 300 and (found := wire.page_of(body)) else ""
+        page = f"gives {description}; {wire.PAGE}" if status < 300 and (description := wire.page_of(body)) else ""
         if wrong := redirected(base, "/models", status, headers) or page:
             return Fault(self.without_key(f"it {wrong}"))
         models = listing_of(body)  # empty where it answers with anything else: not every server has one
@@ -342,8 +342,8 @@ def redirected(base: str, path: str, status: int, headers: Mapping[str, str]) ->
     place = headers.get("location") if 300 <= status < 400 else None
     if not place:
         return ""
-    target = (whole := urljoin(base + path, place)).removesuffix(path)
-    is_base = target != whole or whole.endswith(VERSION)
+    target = (address := urljoin(base + path, place)).removesuffix(path)
+    is_base = target != address or address.endswith(VERSION)
     return f"redirects to {shown_url(target)}; {redirect_hint(target if is_base else '')}"
 
 

@@ -190,7 +190,7 @@ class OpenAIEngine:
         attempts, rests, outage = 0, 0, self._options.max_outage
         while not isinstance(answer := await client.listing(url), Listing):
             if answer.kind in ("away", "busy"):
-                if (left := until - time.monotonic()) <= 0.0:
+                if (seconds_left := until - time.monotonic()) <= 0.0:
                     fix = "raise options.max_outage if it only loads longer"
                     raise CannotEvaluate(f"cannot reach {url}: {answer.text} for {outage:g} s; {fix}")
                 if not rests:
@@ -198,7 +198,7 @@ class OpenAIEngine:
                     self._tell(f"{what}; it is asked again for up to {outage:g} s (options.max_outage)")
                 rest = max(answer.wait, doubled(dispatch.FIRST_REST, rests, dispatch.LONGEST_REST))
                 rests += 1
-                await asyncio.sleep(min(rest, left))
+                await asyncio.sleep(min(rest, seconds_left))
                 continue
             attempts += 1
             if answer.kind == "cut":

@@ -139,10 +139,10 @@ def url_fault(url: str) -> str | None:
         return f"is {shown!r}, which does not begin with http:// or https://; {fix}"
     try:
         parts = urlsplit(url.replace(PORT, "1"))
-        whole = bool(parts.hostname) and parts.port != 0
+        is_url = bool(parts.hostname) and parts.port != 0
     except ValueError:  # a port that is no number up to 65535, a bracket that stays open
-        whole = False
-    if not whole or not url.isprintable() or " " in url:
+        is_url = False
+    if not is_url or not url.isprintable() or " " in url:
         return f"is {shown!r}, which is not a URL; {fix}"
     if (path := PATH.search(parts.path)) is not None:
         return f"is {shown!r}; requests add {path[0]} to it: write {url[: -len(path[0])].rstrip('/')}"

@@ -112,12 +112,12 @@ async def _tokens(url: str, model: str, prompt: str, key: str) -> list[int] | No
     common, client = {"model": model, "prompt": prompt}, Client(connections=1, timeout=SECONDS, key=key)
     words = {**common, "content": prompt, "add_special": True, "parse_special": True}
     completion = {**common, "max_tokens": 1, "return_token_ids": True}
-    asked = (
+    questions = (
         (root_of(url), "/tokenize", words, lambda body: body["tokens"]),
         (url, "/completions", completion, lambda body: body["choices"][0]["prompt_token_ids"]),
     )
     try:
-        for question in asked:
+        for question in questions:
             with suppress(RequestFailed, CannotEvaluate, LookupError, TypeError):
                 if isinstance(answer := await client.post(*question), list):
                     return answer

@@ -114,8 +114,8 @@ class Server:
                 words = self.last_words()
                 if self._wall is not None and (fault := self._wall.fault_in(words)):
                     raise fault
-                beside = "; it can read only those files of the repository that its table names" if self._wall else ""
-                raise CannotEvaluate(f"{end}, before it answered; {words}{beside}")
+                hint = "; it can read only those files of the repository that its table names" if self._wall else ""
+                raise CannotEvaluate(f"{end}, before it answered; {words}{hint}")
             if clock() > deadline:
                 fix = "raise options.serve_timeout if it is only slow"
                 raise CannotEvaluate(f"{self.command} does not answer after {timeout:g} s; {fix}; {self.last_words()}")

@@ -208,9 +208,9 @@ class Replicas:
                     replica.kill()
                 else:
                     await end(replica)
-                own = isinstance(error, AccgateError) and not self._known  # at the start: bad options, no such file
+                is_own = isinstance(error, AccgateError) and not self._known  # at the start: bad options, no such file
                 self._deaths[place] += 1
-                if own or isinstance(error, NeverReady):
+                if is_own or isinstance(error, NeverReady):
                     raise
                 if self._deaths[place] > self.max_restarts:
                     raise CannotEvaluate(f"a replica died {self._deaths[place]} times; the last: {error}") from error

@@ -305,23 +305,23 @@ class VllmEngine:
         """
         config = self._engine.vllm_config
         is_shared = config.cache_config.enable_prefix_caching and config.parallel_config.data_parallel_size == 1
-        kept = (prompt - 1) // config.cache_config.block_size * config.cache_config.block_size
-        return bool(is_shared and kept * texts > prompt)
+        cached = (prompt - 1) // config.cache_config.block_size * config.cache_config.block_size
+        return bool(is_shared and cached * texts > prompt)
 
     async def _next(self, request: Request, rendered: Mapping[str, Any], tokens: list[int]) -> dict[int, LogProbs]:
         """Score each of these tokens as the one right after the prompt.
 
         The request also puts the prompt into the prefix cache.
         """
-        tokenizer, found = self._engine.get_tokenizer(), {}
+        tokenizer, scores = self._engine.get_tokenizer(), {}
         for start in range(0, max(1, len(tokens)), MOST_TOKENS):
             some = tokens[start : start + MOST_TOKENS]
             final = await self._final(request, rendered, self._reading(logprob_token_ids=some or None))
             (greedy,) = final.outputs[0].token_ids
             rows = final.outputs[0].logprobs[0] if some else {}
             for token in some:
-                found[token] = LogProbs((tokenizer.decode([token]),), (rows[token].logprob,), token == greedy)
-        return found
+                scores[token] = LogProbs((tokenizer.decode([token]),), (rows[token].logprob,), token == greedy)
+        return scores
 
     async def _after(self, request: Request, rendered: Mapping[str, Any], tokens: list[int]) -> LogProbs:
         """Score tokens after the prompt.
@@ -330,10 +330,10 @@ class VllmEngine:
         it.
         """
         prompt = rendered["prompt_token_ids"]
-        whole = {**rendered, "prompt_token_ids": [*prompt, *tokens]}
+        extended = {**rendered, "prompt_token_ids": [*prompt, *tokens]}
         for is_kept in (True, False):
             parameters = self._reading(prompt_logprobs=1, skip_reading_prefix_cache=not is_kept)
-            final = await self._final(request, whole, parameters)
+            final = await self._final(request, extended, parameters)
             rows = final.prompt_logprobs[-len(tokens) :]
             is_whole = len(rows) == len(tokens) and (final.num_cached_tokens or 0) < len(prompt)
             if is_whole and all(row and token in row for row, token in zip(rows, tokens, strict=True)):

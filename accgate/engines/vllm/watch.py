@@ -82,17 +82,17 @@ def look(parent: int, seen: Seen, memory: Memory) -> None:
 
 def roots_of(lines: str) -> list[int] | None:
     """Return the processes that a line `end ROOT ...` names, once it has come."""
-    *whole, _ = lines.split("\n")
-    return next(([*map(int, words)] for command, *words in map(str.split, whole) if command == "end"), None)
+    *complete, _ = lines.split("\n")
+    return next(([*map(int, words)] for command, *words in map(str.split, complete) if command == "end"), None)
 
 
 def below(roots: Sequence[int], seen: Seen) -> Seen:
     """Return those processes that are one of the roots or descended from one when first seen."""
-    found, generation = Seen(), {*roots}
+    family, generation = Seen(), {*roots}
     while generation:
-        found |= {number: seen[number] for number in generation & seen.keys()}
-        generation = {number for number, process in seen.items() if process.parent in generation} - found.keys()
-    return found
+        family |= {number: seen[number] for number in generation & seen.keys()}
+        generation = {number for number, process in seen.items() if process.parent in generation} - family.keys()
+    return family
 
 
 def end(seen: Seen, memory: Memory, grace: float) -> None:
