@@ -12,7 +12,7 @@ from types import FrameType
 
 from accgate.errors import INTERRUPTED
 
-PATIENCE = 3.0  # seconds to close an engine
+PATIENCE = 3.0  # seconds to close an engine; a cancelled job of GitHub has 7.5 between its two signals
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 

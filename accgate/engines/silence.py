@@ -25,6 +25,7 @@ else:
 T = TypeVar("T")
 Sign = Literal["reply", "life", "none"]
 
+# Of judgement: a limit must outlast the slowest honest reply, and end long before a CI job's own limit.
 SLOWEST = 10.0  # times the slowest reply so far
 LONGEST = 2.0  # times what that reply would have taken with as many tokens as one that is awaited may have
 LEAST = 0.2  # of the longest silence that the options allow

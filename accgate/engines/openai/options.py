@@ -16,7 +16,7 @@ PORT = "{port}"  # stands for a free port, in the words of `serve` and in its ba
 SERVED_URL = f"http://127.0.0.1:{PORT}/v1"
 # Fields that make up the question.
 SPOKEN = frozenset({"model", "messages", "prompt", "echo", "logprobs", "tools", "tool_choice"})
-SILENCE = 600.0  # seconds
+SILENCE = 600.0  # seconds; the default of `timeout`, so that one slow request is no silence
 LOGIN = (
     "leave it out, and name an environment variable in options.api_key_env, which holds the key, or for a name and a "
     'password the words "Basic" and BASE64, where BASE64 is what `printf NAME:PASSWORD | base64` prints'

@@ -6,6 +6,7 @@ import time
 from collections import deque
 from collections.abc import Callable
 
+# `python benchmarks/limits.py` tries these on token buckets and windows of 60 requests a second, with 64 workers.
 SPAN, BIN = 5.0, 0.5  # seconds over which taken requests are counted, and of one count
 BACK, BELOW = 0.75, 0.85  # of what was taken lately: the limit after a cut, and where nothing should be refused
 DOUBLING, EARLY = 8.0, 1.0  # seconds in which the limit then doubles; while less than SPAN was measured

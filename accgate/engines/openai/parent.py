@@ -17,7 +17,7 @@ from pathlib import Path
 
 SUBREAPER = 36  # of prctl(2): orphans below this process become its children, so that none escapes
 TICK = 0.2  # seconds between two looks at the command
-AFTER_KILL = 5.0  # seconds
+AFTER_KILL = 5.0  # seconds for killed processes to be gone
 
 
 def main() -> int:

@@ -19,8 +19,8 @@ from accgate.errors import CannotEvaluate, KeyFaults
 from accgate.text import clip
 
 PARENT = Path(__file__).with_name("parent.py")
-GRACE = 10.0  # seconds between SIGTERM and SIGKILL
-LAST_LINES, LINE_LENGTH = 5, 300
+GRACE = 10.0  # seconds between SIGTERM and SIGKILL, as `docker stop` has it
+LAST_LINES, LINE_LENGTH = 5, 300  # of a log in a message
 RAISED = re.compile(r"(?:^|[\s\]])((?:\w+\.)*\w*(?:Error|Exception): \S.*)$")
 POLL = 0.25  # seconds between two looks at a server that starts
 

@@ -16,9 +16,7 @@ from accgate.result import EngineInfo
 
 # A request that takes its replica down is otherwise handed on until none is left; bad luck seldom hits so often.
 MOST_DEATHS = 4
-
-
-ENDING = 8.0  # seconds
+ENDING = 8.0  # seconds to free what a replica loaded; below the 10 between SIGTERM and SIGKILL of most schedulers
 MAX_SILENCE = 2400.0  # seconds; longer than its engine's own, which comes first
 
 

@@ -35,7 +35,7 @@ RESERVED = {
 RENDERED = ("chat_template_kwargs", "mm_processor_kwargs")
 TEMPLATE_BYTES = 10_000_000  # a chat template has some thousand; more is another file
 AUTO = "auto"
-SLIP = 0.8  # how alike a word and its misspelling are at least, as difflib counts it
+SLIP = 0.8  # difflib's ratio above which a word is a misspelling; one wrong letter of six has 0.83
 # Engine arguments that vLLM had from 0.8 on, and what has taken their place (its arg_utils.py of each version).
 REPLACED = {
     "calculate_kv_scales": "scales are those of the checkpoint",

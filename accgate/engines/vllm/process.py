@@ -25,7 +25,7 @@ from accgate.text import clip
 TAIL = 400_000  # bytes of the log that are searched for a cause
 BATCH_INVARIANT = "VLLM_BATCH_INVARIANT"
 IMPORTED_WITH: dict[str, str] = {}  # the value of that variable when vLLM was imported
-OLDEST = (0, 31)
+OLDEST = (0, 31)  # tested from here on
 INSTALL = (
     "pip install 'accgate[vllm]', or run in accgate's image; a running `vllm serve` is reached by the engine openai"
 )
