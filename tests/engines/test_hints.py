@@ -44,7 +44,6 @@ def advised(hint: str) -> dict[str, Any]:
         ("max_completion_tokens", {"max_tokens": "max_completion_tokens"}, {"max_tokens": False}),
         ("temperature", {}, {"temperature": False}),
         ("temperature", {"top_k": False}, {"top_k": False, "temperature": False}),
-        ("a.b", {}, {"a.b": False}),
         ('q"', {}, {'q"': False}),
     ],
 )
@@ -73,7 +72,6 @@ def test_an_option_that_validate_refuses_is_not_advised() -> None:
     [
         ("Qwen3-8B", ["Qwen/Qwen3-8B"], "the server has Qwen/Qwen3-8B; did you mean that?"),
         ("qwen3-8b", ["Qwen/Qwen3-8B", "meta/Llama-3"], "the server has Qwen/Qwen3-8B; did you mean that?"),
-        ("gpt-4", ["/models/weights"], "the server has /models/weights; did you mean that?"),
         ("zzz", ["one", "two"], "known are one, two"),
     ],
 )
@@ -98,11 +96,9 @@ def test_a_gateway_that_refuses_the_model_later_says_which_it_has(status: int, m
 @each(
     ("url", "cause"),
     [
-        ("https://h/v1?api-version=2024-06-01", "requests add their paths to the end"),
         ("https://h/v1#top", "requests add their paths to the end"),
         ("https://h/v1?key=SECRET", "requests add their paths to the end"),
         ("https://me:SECRET@h/v1", "which holds a secret; leave it out, and name an environment variable"),
-        ("https://SECRET@h/v1", "which holds a secret"),
         ("https://me:SECRET/x@h/v1", "which is not a URL"),
         ("me:SECRET@h/v1", "does not begin with http"),
     ],

@@ -86,15 +86,6 @@ def test_a_server_that_went_away_is_left_alone_for_a_while(
     assert engine._endpoints.all[0].refusals == 1
 
 
-def test_a_server_that_is_away_makes_no_outage_of_the_others_faults(servers: list[Server]) -> None:
-    failing, gone, _ = servers
-    failing.fault_of = lambda _: Fault(500)
-    (found,) = outcomes_of(engine_of([failing, gone], max_retries=0), questions(1), meanwhile=gone.__exit__)
-    assert isinstance(found, RequestFailed)
-    assert "HTTP 500" in str(found)
-    assert len(failing.seen) == 1
-
-
 @in_loop
 async def test_a_server_that_is_back_is_asked_again(servers: list[Server]) -> None:
     gone = servers[0]
@@ -213,21 +204,6 @@ def test_rests_grow_to_a_limit_differ_between_clients_and_end_with_an_answer() -
     found.note_answer(a, clock.now)
     found.note_refusal(a)
     assert drawn[-1] == drawn[0]
-
-
-def test_an_outage_begins_with_a_refusal_and_ends_when_any_server_answers() -> None:
-    clock = Clock()
-    found = Endpoints(["a", "b"], clock=clock)
-    a, b = found.all
-    assert found.barren == 0
-    found.note_refusal(a)
-    clock.now += 50
-    found.note_busy(b, clock.now, wait=0.0)
-    found.note_connection(b)
-    assert found.barren == 50
-    found.note_answer(b, clock.now)
-    clock.now += 5
-    assert found.barren == 0
 
 
 @pytest.mark.parametrize("longest", [300.0, 0.0])

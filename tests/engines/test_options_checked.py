@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from accgate.cli.main import main
-from accgate.engines.openai.options import Options, faults_of, url_fault
+from accgate.engines.openai.options import url_fault
 from tests.engines.planned import model_file
 from tests.support.cases import each
 
@@ -128,11 +128,3 @@ def test_what_is_no_url_of_a_server_is_refused_with_an_example(url: str) -> None
     assert fault is not None
     assert fault.startswith(f"is {url!r}, which ")
     assert fault.endswith("; write it as http://127.0.0.1:8000/v1")
-
-
-def test_the_port_of_a_server_to_start_is_no_fault_of_its_url() -> None:
-    served = Options(serve=("serve", "{port}"), base_url="http://127.0.0.1:{port}/v1")
-    assert list(faults_of(served)) == []
-    assert list(faults_of(Options(serve=("serve", "{port}")))) == []
-    named = [option for option, _ in faults_of(Options(serve=("serve", "{port}"), base_url="127.0.0.1:{port}"))]
-    assert named == ["base_url"]

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from accgate.engines.vllm.watch import MEMORY, Process, below, living, mapped, processes, remove, roots_of
+from accgate.engines.vllm.watch import MEMORY, Process, below, living, mapped, processes, remove
 from tests.engines.serving import waited
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="only Linux has the watch")
@@ -95,8 +95,7 @@ if __name__ == "__main__":
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("after", ["watch.started()", "watch.look()"])
-@pytest.mark.parametrize("core_dies", [False, True])
+@pytest.mark.parametrize(("after", "core_dies"), [("watch.started()", True), ("watch.look()", False)])
 def test_a_stopped_worker_ends_with_its_engine_and_nothing_else_does(
     tmp_path: Path, after: str, core_dies: bool
 ) -> None:
@@ -134,12 +133,6 @@ def test_what_descends_from_a_root_does_so_whatever_became_of_its_parent() -> No
     seen = {2: Process("a", 1), 3: Process("b", 2), 4: Process("c", 3), 5: Process("d", 1), 7: Process("e", 6)}
     assert below([2, 6], seen) == {2: seen[2], 3: seen[3], 4: seen[4], 7: seen[7]}
     assert below([], seen) == {}
-
-
-def test_only_a_whole_line_says_what_is_to_end() -> None:
-    assert roots_of("started\nend 12 3") is None
-    assert roots_of("started\nend 12 34\n") == [12, 34]
-    assert roots_of("end\n") == []
 
 
 KILLED = """

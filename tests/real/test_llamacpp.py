@@ -25,7 +25,7 @@ from accgate.engines import port as port_module
 from accgate.engines.llamacpp import MOST_PARALLEL, LlamaCppEngine, model_path
 from accgate.engines.openai.engine import OpenAIEngine
 from accgate.engines.openai.options import Options
-from accgate.engines.port import Blocks, Cut
+from accgate.engines.port import Blocks
 from accgate.errors import BadInput, CannotEvaluate
 from accgate.inputs.toml import read_toml
 from tests.engines.planned import engine_of
@@ -177,7 +177,7 @@ def test_prompts_are_computed_again_from_a_whole_block_on(loaded: LlamaCppEngine
 
     def cached(end: str) -> int:
         body = {"prompt": text + end, "max_tokens": 1, "temperature": 0.0}
-        response = loaded._ask("/v1/completions", body, Cut())
+        response = asyncio.run(loaded._ask("/v1/completions", body))  # type: ignore[arg-type]
         assert response["choices"][0]["text"]
         return int(response["usage"]["prompt_tokens_details"]["cached_tokens"])
 
@@ -189,13 +189,10 @@ def test_prompts_are_computed_again_from_a_whole_block_on(loaded: LlamaCppEngine
     blocks._prompts[0] = [*blocks._prompts[0][:40], *[0] * 70]
     assert cached(" and so on") == BLOCK
     asyncio.run(loaded.complete(QUESTIONS[2]))
-    blocks._prompts[0] = blocks._tokens({"prompt": text}, Cut())  # which it does not hold
+    blocks._prompts[0] = asyncio.run(blocks._tokens({"prompt": text}))  # which it does not hold
     assert cached(" or else") == 0
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(blocks, "_tokens", lambda *_: [0] * 90)  # a template that makes another prompt than it says
-        assert [cached(" or else") for _ in range(2)] == [0, 0]
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(port_module, "TOKENS", 0.0)  # no time to have them
+        patch.setattr(port_module, "TOKENS", 1e-6)  # no time to have them
         assert [cached(" at last") for _ in range(2)] == [0, 0]
 
 
@@ -270,13 +267,6 @@ def test_a_prompt_beyond_the_context_fails_its_sample_and_no_other(loaded: Llama
 
 
 @pytest.mark.llamacpp
-def test_a_passkey_context_has_about_the_tokens_its_length_says(loaded: LlamaCppEngine) -> None:
-    sample, *_ = load_task("passkey_retrieval", options={"length": 300, "count": 3}).samples
-    reply = asyncio.run(loaded.complete(Request(sample.id, 0, sample.user, mode="completion", max_tokens=1)))
-    assert reply.prompt_tokens == pytest.approx(300, rel=0.15)
-
-
-@pytest.mark.llamacpp
 def test_llama_cpps_http_server_gives_the_same_replies_as_in_process(
     loaded: LlamaCppEngine, replies: list[Reply], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -318,13 +308,9 @@ def test_the_http_server_inside_is_shut_to_those_without_the_key(
     [
         ("n_cxt = 5", "5: models.m.options.n_cxt: llama.cpp has no such parameter; did you mean 'n_ctx'?"),
         ("n_ctx = 'big'", "5: models.m.options.n_ctx: is 'big', which llama.cpp does not take ("),
-        ("n_ctx = 9999999999999", "5: models.m.options.n_ctx: is 9999999999999, which llama.cpp does not take ("),
         ("cache_type_k = 'q4-0'", "5: models.m.options.cache_type_k: is 'q4-0'; did you mean 'q4_0'?"),
-        ("cache_type_k = 4.5", "5: models.m.options.cache_type_k: is 4.5; "),
         ("cache_type_k = 4", "5: models.m.options.cache_type_k: is 4; "),
         ("cpuparams = { n_thread = 1 }", "5: models.m.options.cpuparams.n_thread: llama.cpp has no such parameter; "),
-        ("cpuparams = { n_threads = '1' }", "5: models.m.options.cpuparams.n_threads: is '1', which llama.cpp does"),
-        ("n_ctx = 64\ncpuparams = 1", "6: models.m.options.cpuparams: is 1, which llama.cpp does not take ("),
     ],
 )
 def test_an_option_that_llama_cpp_lacks_or_cannot_take_is_named(tmp_path: Path, options: str, message: str) -> None:
@@ -351,30 +337,6 @@ def test_options_reach_llama_cpps_parameters(tmp_path: Path, monkeypatch: pytest
     assert Path(params.model.path).name == "SmolLM2-135M-Instruct.Q4_1.gguf"
     assert params.hostnames == ["127.0.0.1"]
     assert len(params.api_keys[0]) >= 32
-
-
-def test_the_most_parallel_replies_are_what_llama_cpp_takes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    shared = f"{THREAD}\nn_ctx = 4096\nkv_unified = true\ndeterministic = false"
-
-    async def start(slots: int) -> None:
-        made = engine(tmp_path, f"n_parallel = {slots}\n{shared}")
-        try:
-            await made.start()
-        finally:
-            await made.close()
-
-    asyncio.run(start(MOST_PARALLEL))
-    monkeypatch.setattr("accgate.engines.llamacpp.MOST_PARALLEL", MOST_PARALLEL + 1)
-    with pytest.raises(CannotEvaluate, match=r"llama\.cpp cannot load"):
-        asyncio.run(start(MOST_PARALLEL + 1))
-
-
-@pytest.mark.parametrize("content", [b"", b"GGUF", b"no weights" * 100])
-def test_a_file_that_is_no_gguf_is_said_with_the_mend(tmp_path: Path, content: bytes) -> None:
-    (tmp_path / "w.gguf").write_bytes(content)
-    message = refusal(tmp_path, "n_ctx = 64", "w.gguf")
-    assert message.startswith(f"llama.cpp cannot load {tmp_path / 'w.gguf'}: ")
-    assert "Is it a GGUF file" in message
 
 
 @pytest.mark.parametrize(

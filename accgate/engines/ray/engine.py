@@ -68,11 +68,13 @@ class RayEngine:
 
     def __init__(self, table: ModelTable, create: Callable[[str, ModelTable], Engine]) -> None:
         options = parse_table(table.options, Options, ("options",))
-        self._spec = Spec(options.engine, replace(table, options=options.options), create)
+        inner = replace(table, options=options.options)
+        # The nodes' processes run in another folder.
+        self._spec = Spec(options.engine, replace(inner, folder=inner.folder.absolute()), create)
         self.inner: Engine | None = None
         unchecked: AccgateError | None
         try:
-            self.inner = self._spec.engine()
+            self.inner = create(options.engine, inner)
             unchecked = getattr(self.inner, "unchecked", None)
         except KeyFaults as error:
             raise outward(error) from error
@@ -96,9 +98,7 @@ class RayEngine:
         env = {variable: value_of(variable) for variable in options.env}
         if isinstance(key := options.options.get("api_key_env"), str) and key in os.environ:
             env[key] = os.environ[key]  # where it is not, the engine says so
-        table = self._spec.table
-        table = replace(table, folder=table.folder.absolute())  # the nodes' processes run in another folder
-        spec = replace(self._spec, table=table, env=env)
+        spec = replace(self._spec, env=env)
         self._connection = Connection(options.address, options.runtime_env, ship=options.ship)
         outlive(options.max_outage)
         self._connection.open()
