@@ -11,7 +11,7 @@ import pytest
 from accgate.engines.base import ModelTable
 from accgate.engines.identity import model_hint
 from accgate.engines.openai.engine import OpenAIEngine
-from accgate.engines.openai.options import Options, field_hint, option_text, redirect_hint, url_fault
+from accgate.engines.openai.options import Options, field_hint, redirect_hint, url_fault
 from accgate.engines.table import create
 from accgate.engines.wire import extra_faults
 from accgate.errors import BadInput
@@ -59,12 +59,6 @@ def test_there_is_no_hint_that_would_not_work(param: Any) -> None:
     assert field_hint(refusal(param), SENT, {}) == ""
     assert field_hint({"error": "no"}, SENT, {}) == field_hint("no", SENT, {}) == ""
     assert field_hint(refusal("top_k", "rate_limit"), SENT, {}) == ""
-
-
-def test_an_option_that_validate_refuses_is_not_advised() -> None:
-    assert option_text("fields", {"\x00": False}) == 'fields = { "\\u0000" = false }'
-    assert option_text("timeout", -1) == ""
-    assert option_text("no_option", "x") == ""
 
 
 @each(

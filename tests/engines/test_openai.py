@@ -49,12 +49,6 @@ def test_a_chat_request_is_sent_whole(server: Server) -> None:
     }  # fmt: skip
 
 
-def test_a_completion_request_sends_only_what_is_set(server: Server) -> None:
-    assert outcome(server) == ANSWER
-    assert server.seen[0].path == "/v1/completions"
-    assert server.seen[0].body == {"model": "toy", "prompt": "1 + 1 =", "max_tokens": 256, "temperature": 0.0}
-
-
 @pytest.mark.parametrize("key", ["sk-secret", "sk-secret\n"])
 def test_the_key_of_the_named_variable_is_sent_as_bearer(
     server: Server, monkeypatch: pytest.MonkeyPatch, key: str

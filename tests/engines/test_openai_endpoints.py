@@ -237,16 +237,3 @@ def test_a_server_that_asks_to_be_left_alone_comes_last() -> None:
     clock.now += 6
     assert found.other([]) is a
     assert found.other([b]) is a
-
-
-@in_loop
-async def test_a_request_that_is_cancelled_at_the_moment_in_which_a_server_is_free_waits_no_longer() -> None:
-    servers = Endpoints(("http://127.0.0.1:9/v1",))
-    servers.all[0].pace.refused(0.0, 60.0, 1)
-    waiting = asyncio.create_task(servers.admit())
-    await asyncio.sleep(0.01)
-    servers._changed.set()
-    await asyncio.sleep(0)  # the wait ends in this turn of the loop
-    waiting.cancel()
-    await asyncio.sleep(0.1)
-    assert waiting.done()

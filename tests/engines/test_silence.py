@@ -87,8 +87,8 @@ def test_attempts_that_are_given_up_are_one_silence_however_they_end() -> None:
 async def test_an_engine_that_answers_all_the_time_is_never_called_silent() -> None:
     """The time since the last reply counts, not that since the clock was last looked at."""
     told: list[str] = []
-    silence = Silence("it", 10.0, tell=told.append)  # looks every 0.5 s, and tells after 0.5 s
-    waits = asyncio.ensure_future(silence.reply(asyncio.sleep(1.2)))
+    silence = Silence("it", 4.0, tell=told.append)  # looks every 0.2 s, and tells after 0.2 s
+    waits = asyncio.ensure_future(silence.reply(asyncio.sleep(0.5)))
     while not waits.done():
         await silence.reply(asyncio.sleep(0.005))
     assert told == []
@@ -97,12 +97,12 @@ async def test_an_engine_that_answers_all_the_time_is_never_called_silent() -> N
 @in_loop
 async def test_time_in_which_this_process_did_not_run_is_no_silence() -> None:
     clock = Clock()
-    silence = Silence("it", 10.0, clock=clock, tell=lambda _: None)
+    silence = Silence("it", 2.0, clock=clock, tell=lambda _: None)
 
     async def answer() -> str:
-        await asyncio.sleep(0.6)
+        await asyncio.sleep(0.15)
         clock.now += 1e6  # suspended, or a metric that held the loop up
-        await asyncio.sleep(0.6)
+        await asyncio.sleep(0.15)
         return "late"
 
     assert await silence.reply(answer()) == "late"

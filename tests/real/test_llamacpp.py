@@ -22,7 +22,7 @@ import pytest
 from accgate.cli.main import main
 from accgate.engines import LogProbs, Reply, Request, RequestFailed
 from accgate.engines import port as port_module
-from accgate.engines.llamacpp import MOST_PARALLEL, LlamaCppEngine, model_path
+from accgate.engines.llamacpp import LlamaCppEngine, model_path
 from accgate.engines.openai.engine import OpenAIEngine
 from accgate.engines.openai.options import Options
 from accgate.engines.port import Blocks
@@ -282,39 +282,6 @@ def test_llama_cpps_http_server_gives_the_same_replies_as_in_process(
             await served.close()
 
     assert asyncio.run(work()) == replies
-
-
-@pytest.mark.llamacpp
-def test_the_http_server_inside_is_shut_to_those_without_the_key(
-    loaded: LlamaCppEngine, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("LLAMA_KEY", "guessed")
-    url = loaded._server.listening_address
-
-    async def work() -> None:
-        served = OpenAIEngine("smollm2", Options(base_url=f"{url}/v1", api_key_env="LLAMA_KEY", max_retries=0))
-        try:
-            await served.start()
-            await served.complete(QUESTIONS[0])
-        finally:
-            await served.close()
-
-    with pytest.raises(CannotEvaluate, match=r"HTTP 401 .*; the key is refused; check the variable"):
-        asyncio.run(work())
-
-
-@each(
-    ("options", "message"),
-    [
-        ("n_cxt = 5", "5: models.m.options.n_cxt: llama.cpp has no such parameter; did you mean 'n_ctx'?"),
-        ("n_ctx = 'big'", "5: models.m.options.n_ctx: is 'big', which llama.cpp does not take ("),
-        ("cache_type_k = 'q4-0'", "5: models.m.options.cache_type_k: is 'q4-0'; did you mean 'q4_0'?"),
-        ("cache_type_k = 4", "5: models.m.options.cache_type_k: is 4; "),
-        ("cpuparams = { n_thread = 1 }", "5: models.m.options.cpuparams.n_thread: llama.cpp has no such parameter; "),
-    ],
-)
-def test_an_option_that_llama_cpp_lacks_or_cannot_take_is_named(tmp_path: Path, options: str, message: str) -> None:
-    assert refusal(tmp_path, options).removeprefix(f"{tmp_path / 'accuracy.toml'}:").startswith(message)
 
 
 @pytest.mark.parametrize("name", ["q4_0", "Q4_0"])

@@ -24,7 +24,6 @@ from accgate.errors import BadInput, CannotEvaluate
 from accgate.inputs.toml import read_toml
 from accgate.records.file import paths_of, read_records
 from accgate.result import EngineInfo
-from benchmarks import scale
 from tests.engines.planned import engine_of
 from tests.support.servers import Server
 
@@ -175,12 +174,6 @@ def test_a_request_that_is_no_longer_needed_is_cancelled_where_it_runs(cluster: 
     asyncio.run(work())
 
 
-def test_an_engine_that_cannot_start_on_a_node_says_so_in_its_own_words(cluster: Any, tmp_path: Path) -> None:
-    path = config(tmp_path, "ray", replicated(cluster, "http://127.0.0.1:9/v1", 2))
-    assert refusal(path).startswith("cannot reach http://127.0.0.1:9/v1: ")
-    assert main(["run", str(path), "--out", str(tmp_path / "out")]) == 3
-
-
 def test_variables_reach_the_replicas(
     cluster: Any, server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -267,18 +260,6 @@ def test_a_replica_sits_in_a_placement_group_with_the_workers_it_starts(
         assert {group["state"] for group in placement_group_table().values()} == {"REMOVED"}
     finally:
         ray.shutdown()
-
-
-def test_the_benchmark_of_scale_prints_a_row_for_each_number_of_replicas(
-    cluster: Any, capsys: pytest.CaptureFixture[str]
-) -> None:
-    quick = ["--address", cluster.address, "--samples", "8", "--rounds", "1", "--latency", "0.01", "--replicas", "2"]
-    scale.main([*quick, "--json"])
-    first, second = json.loads(capsys.readouterr().out)["rows"]
-    assert (first["replicas"], second["replicas"]) == (1, 2)
-    assert first["efficiency"] == 1.0
-    assert second["efficiency"] == pytest.approx(second["samples_per_s"] / (2 * first["samples_per_s"]))
-    assert second["of_latency"] == pytest.approx(second["samples_per_s"] * 0.01 / (2 * 4))
 
 
 def test_the_entrypoint_of_a_ray_job_gives_the_verdict_of_one_run(
