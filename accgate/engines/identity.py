@@ -235,13 +235,7 @@ class Identity:
             raise _resume_fault(earlier, f"options.fingerprints names {names}", _balancer_note(*all_marks))
 
     def expect(self, earlier: Mapping[str, Any], where: str, deed: str = "answered by") -> None:
-        """Start from the settings of an earlier part of the run.
-
-        Raises
-        ------
-        BadInput
-            When it was another; `where` and `deed` are as in `compare`.
-        """
+        """Start from the settings of an earlier part of the run, or refuse them as `compare` does."""
         self.compare(earlier, where, deed)
         self._learn(earlier)
 
@@ -310,14 +304,9 @@ def _mixed_fault(fault: str, fix: str, more: str) -> CannotEvaluate:
 
 
 def refuse_changed(place: str, before: Mapping[str, str], now: Mapping[str, str], same: Sequence[str] = ()) -> None:
-    """Refuse a server that describes its model differently than before.
+    """Raise CannotEvaluate for a server that describes its model differently than before.
 
     `same` are other names of that model.
-
-    Raises
-    ------
-    CannotEvaluate
-        What changed.
     """
     if not _agree(before, now, same):
         raise _change_fault(place, LIST, *difference(before, now))
@@ -454,8 +443,5 @@ def settings_to_keep(served: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _short(text: str) -> str:
-    """Shorten a server's word to what a TOML file can hold.
-
-    Surrogates are replaced, since UTF-8 has none.
-    """
+    """Shorten a server's word to what a TOML file can hold, without surrogates."""
     return text[:LONGEST].encode("utf-8", "replace").decode()
