@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from accgate.engines import Reply, RequestFailed
+from accgate.engines import RequestFailed
 from accgate.engines.openai import dispatch
 from accgate.engines.openai.dispatch import Endpoints
 from accgate.engines.openai.engine import OpenAIEngine
 from accgate.errors import BadInput, CannotEvaluate
-from tests.engines.asking import Clock, answers, engine_at, in_loop, outcomes_of, questions, run_on
+from tests.engines.asking import Clock, answers, engine_at, in_loop, outcomes_of, questions
 from tests.engines.conftest import echo
 from tests.support.servers import Fault, Server
 
@@ -30,30 +30,6 @@ def test_requests_are_spread_evenly_over_servers_of_one_speed(servers: list[Serv
         server.together = 8  # none answers before it has its share
     assert outcomes_of(engine_of(servers), questions(24)) == answers(24)
     assert [len(server.seen) for server in servers] == [8, 8, 8]
-
-
-def test_a_slow_server_gets_what_it_manages_and_the_fast_ones_the_rest(servers: list[Server]) -> None:
-    slow, *fast = servers
-    slow.hold_after = 0
-    for one, other in (fast, fast[::-1]):  # of one speed, whatever else the machine does: none is five answers ahead
-        one.may_answer = lambda number, own=one, peer=other: (  # type: ignore[misc]
-            number <= len(peer.seen) + 4 or len(own.seen) + len(peer.seen) >= 50
-        )
-    engine, requests, done = engine_of(servers), iter(questions(60)), list[Reply]()
-
-    async def ask() -> None:
-        for request in requests:
-            done.append(await engine.complete(request))
-            if len(done) == 56:  # all but what the slow one holds
-                slow.hold_after = None
-
-    async def work() -> None:
-        await asyncio.gather(*(ask() for _ in range(12)))
-
-    run_on(engine, work)
-    assert sorted(str(reply.text) for reply in done) == sorted(f"answer to {i}" for i in range(60))
-    assert len(slow.seen) <= 8
-    assert min(len(server.seen) for server in fast) >= 20
 
 
 @pytest.mark.parametrize(
@@ -126,13 +102,6 @@ def test_an_outage_that_lasts_ends_the_run_with_the_mend(servers: list[Server]) 
         assert re.search(r"no server has answered for [\d.]+ s; start it again, then go on", str(error))
 
 
-@pytest.mark.parametrize("gone", [0, 2])
-def test_a_server_that_is_not_there_at_the_start_is_named(servers: list[Server], gone: int) -> None:
-    servers[gone].__exit__()
-    with pytest.raises(CannotEvaluate, match=rf"^cannot reach {servers[gone].url}: "):
-        outcomes_of(engine_of(servers), [])
-
-
 def listing(*names: str, kind: str = "toyserver") -> Any:
     return {"data": [{"id": name, "owned_by": kind} for name in names]}
 
@@ -186,6 +155,16 @@ def test_servers_that_take_any_name_or_list_none_are_asked(servers: list[Server]
     for server in servers:
         server.models = models
     assert outcomes_of(engine_of(servers), questions(3)) == answers(3)
+
+
+def test_a_slow_server_gets_what_it_manages_and_the_fast_one_the_rest() -> None:
+    servers = Endpoints(["slow", "fast"])
+    slow, fast = servers.all
+    servers.begin(slow)
+    for _ in range(5):
+        assert servers.other([]) is fast
+        servers.begin(fast)
+        servers.end(fast)
 
 
 def test_rests_grow_to_a_limit_differ_between_clients_and_end_with_an_answer() -> None:

@@ -130,7 +130,7 @@ def test_a_server_that_restarts_in_the_middle_changes_nothing(
     tmp_path: Path, references: Path, unbroken: Any, server: Server
 ) -> None:
     server.delay = 0.002
-    with restarting(server, after=50, away=0.7) as again:
+    with restarting(server, after=50, away=0.3) as again:
         assert gate(tmp_path, references, server) == unbroken
     assert len(again[0].seen) > SAMPLES / 2
 

@@ -100,15 +100,6 @@ def test_without_ray_a_note_says_how_to_install_it(folder: Path, monkeypatch: py
         assert note not in before
 
 
-@pytest.mark.skipif(util.find_spec("vllm") is not None, reason="vLLM is installed")
-@pytest.mark.parametrize("engine", ["vllm", "ray"])
-def test_init_says_of_vllm_that_its_options_were_not_checked_alone_and_under_ray(
-    folder: Path, capsys, engine: str
-) -> None:
-    assert main(["init", "--engine", engine]) == 0
-    assert "is vllm, which is not installed here, so its options were not checked" in printed(capsys)
-
-
 @each(
     "url",
     [URL, "https://api.example/v1/", "HTTPS://H/v1", "http://h", "http://[::1]:8000/v1", "http://ü.de", "http://h/v1//",

@@ -12,7 +12,7 @@ from typing import Any, cast
 import pytest
 
 from accgate.cli.main import main
-from tests.engines.serving import FAMILY, SERVING, TOY, lives, made, own_environment, pids, script, waited
+from tests.engines.serving import FAMILY, SERVING, lives, made, own_environment, pids, script, waited
 from tests.support.launcher import Launched
 
 
@@ -33,12 +33,6 @@ def check(folder: Path) -> dict[str, Any]:
 def replies_kept(folder: Path) -> int:
     records = folder / "out" / "m" / "arithmetic.jsonl"
     return records.read_bytes().count(b"\n") if records.exists() else 0
-
-
-def test_a_gate_runs_on_a_server_of_its_own(tmp_path: Path) -> None:
-    made(tmp_path, TOY)
-    assert main(run(tmp_path)) == 0
-    assert check(tmp_path)["verdict"] == "pass"
 
 
 HANGING = FAMILY + """

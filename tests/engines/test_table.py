@@ -92,12 +92,6 @@ def test_a_fault_names_line_key_and_mend(tmp_path: Path, engine: str, model: str
     assert re.match(message, found), found
 
 
-def test_without_xllamacpp_the_extra_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "xllamacpp", None)
-    with pytest.raises(CannotEvaluate, match=r"needs xllamacpp; pip install 'accgate\[llamacpp\]'"):
-        asyncio.run(llama(tmp_path).start())
-
-
 @each(
     "option",
     ["n_cache_reuse = 64", "kv_unified = true", "cache_ram_mib = 64", "n_ctx_checkpoints = 4",

@@ -31,7 +31,6 @@ from accgate.planning.design import planned_model
 from accgate.planning.validation import validate
 from accgate.verdict.reasons import words_of
 from tests.engines.planned import model_file
-from tests.engines.serving import lives, waited
 from tests.support.cases import each
 
 
@@ -393,30 +392,3 @@ def test_vllms_loggers_write_to_the_log_until_it_is_closed(capfd: pytest.Capture
 def test_a_log_that_cannot_be_written_is_told(tmp_path: Path) -> None:
     with pytest.raises(CannotEvaluate, match=r"vllm\.log: cannot be written: .*; name another file in options\.log"):
         Log(str(tmp_path / "no" / "vllm.log"))
-
-
-WATCHED = """
-import os, subprocess, sys, time
-from accgate.engines.vllm.process import Watch
-watch = Watch()
-child = subprocess.Popen(["sh", "-c", "sleep 600; true"], stdout=subprocess.DEVNULL, start_new_session=True)
-time.sleep(3)
-watch.started()
-print(child.pid, flush=True)
-if sys.argv[1] == "close":
-    watch.close()
-os.kill(os.getpid(), 9)
-"""
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(sys.platform != "linux", reason="looks at /proc")
-def test_what_a_killed_process_started_is_killed_unless_it_closed_in_order() -> None:
-    ends = {"killed": False, "close": True}  # whether what it started lives on
-    begun = [subprocess.Popen([sys.executable, "-c", WATCHED, end], stdout=subprocess.PIPE, text=True) for end in ends]
-    for process, survives in zip(begun, ends.values(), strict=True):
-        child = int(process.communicate()[0])
-        assert process.returncode == -9
-        assert waited(lambda child=child, survives=survives: lives(child) == survives)  # type: ignore[misc]
-        if survives:
-            os.killpg(child, 9)

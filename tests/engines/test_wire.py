@@ -82,7 +82,6 @@ def test_the_acceptance_length_is_what_the_server_says_of_this_reply(
         ({"choices": [{"message": {"content": None, "reasoning_content": "so"}}]}, Reply("", reasoning="so")),
         ({"choices": [{"message": {"content": "4", "reasoning": "so"}}]}, Reply("4", reasoning="so")),
         ({"choices": [{"message": {"content": "\n\n    4", "reasoning_content": ""}}]}, Reply("    4")),
-        ({"choices": [{"message": {"content": "\n\n4", "reasoning_content": None}}]}, Reply("\n\n4")),
         ({"choices": [{"message": {"refusal": "No."}, "finish_reason": "stop"}]}, Reply("No.", "refusal")),
         (
             {"choices": [{"message": {"content": [
@@ -96,7 +95,6 @@ def test_the_acceptance_length_is_what_the_server_says_of_this_reply(
         ),
         ({"choices": [{"text": "4"}], "usage": {"reasoning_tokens": 3}}, Reply("4", reasoning_tokens=3)),
         ({"choices": [{"text": "4"}], "usage": {"prompt_tokens": "3", "completion_tokens": -5}}, Reply("4")),
-        ({"choices": [{"text": "4"}], "usage": {"prompt_tokens": 0, "total_tokens": 9}}, Reply("4")),
         ({"choices": [{"message": None, "text": "4"}]}, Reply("4")),
         ({"choices": [{"text": "4", "finish_reason": {"type": "length", "length": 8}}]}, Reply("4", "length")),
         *(({"choices": [{"text": "4", "error": error}], "error": error}, Reply("4")) for error in NO_ERRORS),
@@ -122,26 +120,11 @@ def test_what_holds_no_text_is_malformed(body: Any) -> None:
 
 
 ENDS = {
-    "whole": (
-        "stop STOP eos eos_token end_turn stop_sequence end_id stop_words tool_calls tool-calls TOOL_CALL tool_use "
-        "COMPLETE functionCall complete FINISH endoftext normal null FinishReason.STOP MALFORMED_FUNCTION_CALL "
-        "FINISH_REASON_STOP eot stopStringFound end_of_text stop_str"
-    ),
-    "cut": (
-        "length LENGTH max_tokens MAX_TOKENS max-tokens maxTokens max_output_tokens token_limit "
-        "FinishReason.MAX_TOKENS FINISH_REASON_MAX_TOKENS maxPredictedTokensReached"
-    ),
+    "whole": "stop STOP eos_token end_turn stop_words tool-calls functionCall FINISH FinishReason.STOP",
+    "cut": "length max_tokens MAX_TOKENS maxTokens token_limit FinishReason.MAX_TOKENS maxPredictedTokensReached",
     "full": "contextLengthReached model_length model_context_window_exceeded max_context",
-    "refused": (
-        "content_filter CONTENT_FILTERED contentFilter sensitive refusal SAFETY RECITATION PROHIBITED_CONTENT SPII "
-        "BLOCKLIST blacklist guardrail_intervened GUARDRAIL_INTERVENED ERROR_TOXIC repetition repetition_detected "
-        "FINISH_REASON_SAFETY IMAGE_PROHIBITED_CONTENT"
-    ),
-    "unknown": (
-        "abort aborted cancelled error ERROR ERROR_LIMIT error_limit USER_CANCEL network_error timeout timed_out "
-        "TIMEOUT not_finished load unload insufficient_system_resource time_limit max_time pause_turn OTHER unknown "
-        "unheard_of 超时 compaction userStopped modelUnloaded failed incomplete NO_IMAGE"
-    ),
+    "refused": "content_filter contentFilter sensitive refusal SAFETY SPII guardrail_intervened ERROR_TOXIC repetition",
+    "unknown": "abort error ERROR_LIMIT network_error timeout not_finished time_limit pause_turn OTHER 超时",
 }
 
 

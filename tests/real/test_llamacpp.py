@@ -353,6 +353,7 @@ def test_shards_with_other_weights_under_one_name_are_refused(
     assert "the content of model.gguf changed since the run began" in capsys.readouterr().err
 
 
+@pytest.mark.llamacpp
 def test_a_model_that_says_nothing_is_a_regression_with_this_cause(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

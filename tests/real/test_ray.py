@@ -208,8 +208,6 @@ def test_variables_reach_the_replicas(
             "room for {large} of 4 replicas with CPU 1 + CPU 2 each; its nodes: 1 with CPU 0; ",
         ),
         (1, "bundles = [{ CPU = 2 }, { CPU = 3 }]", "room for 0 of 1 replicas with CPU 1 + CPU 2 + CPU 3 each; "),
-        (1, "bundles = [{ CPU = 2 }, { CPU = 2 }, { CPU = 2 }]", "room for 0 of 1 replicas with CPU 1 + CPU 2 + "),
-        (4, "bundles = [{ CPU = 1 }]", "room for {workers} of 4 replicas with CPU 1 + CPU 1 each; "),
         (
             1,
             "resources = { GPU = 1 }\nautoscaling = true\nstart_timeout = 2",
