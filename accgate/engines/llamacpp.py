@@ -130,10 +130,7 @@ class LlamaCppEngine:
         return params
 
     async def complete(self, request: Request) -> Reply:
-        """Answer one prompt in a thread.
-
-        llama.cpp batches what is in flight.
-        """
+        """Answer one prompt, while llama.cpp batches what is in flight."""
         return await self._chat.answer(request)
 
     async def _complete(self, request: Request) -> Reply:
@@ -154,7 +151,7 @@ class LlamaCppEngine:
             self._is_stalled = True
             raise
         except (aiohttp.ClientError, asyncio.TimeoutError, OSError, ValueError, TypeError) as error:
-            raise RequestFailed(f"llama.cpp: {error}") from error
+            raise RequestFailed(f"llama.cpp: {str(error) or type(error).__name__}") from error
         if isinstance(response, dict) and "error" in response:
             raise RequestFailed(f"llama.cpp: {error_text(response)}")
         return response
@@ -170,11 +167,12 @@ class LlamaCppEngine:
         if not prompt:
             raise RequestFailed("llama.cpp: the prompt is empty, and needs at least one token")
 
-        async def encoded() -> dict[str, list[int]]:
-            parts = {part for each in continuations for part in (text, each, text + each)}
-            return {part: await port.tokens(part) for part in parts}
+        parts = sorted({part for each in continuations for part in (text, each, text + each)})
 
-        encode = (await self._asked(encoded())).__getitem__
+        async def encoded() -> list[list[int]]:
+            return [await port.tokens(part) for part in parts]
+
+        encode = dict(zip(parts, await self._asked(encoded()), strict=True)).__getitem__
         texts = [tokens_after(encode, prompt, text, each) for each in continuations]
         wanted: dict[tuple[int, ...], set[int]] = defaultdict(set)
         for tokens in texts:
