@@ -10,6 +10,7 @@ import pytest
 from accgate.cli.main import main
 from accgate.engines.openai import probe
 from accgate.engines.openai.probe import ask_server
+from tests.engines.planned import model_file
 from tests.support.cases import each
 from tests.support.gates import said, toml, write_task
 from tests.support.servers import Fault, Server
@@ -40,6 +41,12 @@ def test_what_a_server_does_not_tell_is_said(tmp_path: Path, capsys) -> None:
         assert f"m: {server.url} answers; it lists no models." in capsys.readouterr().out
     assert validated(tmp_path, serve=["true", "{port}"]) == 0
     assert "m: nothing was asked: the run starts the server itself (options.serve)." in capsys.readouterr().out
+
+
+def test_a_config_without_a_server_is_said_to_have_none(tmp_path: Path, capsys) -> None:
+    path = model_file(tmp_path, "ray", "m", 'engine = "vllm"', "[tasks.arithmetic]\n")
+    assert main(["validate", "--probe", str(path)]) == 0
+    assert "no model has a server to ask" in capsys.readouterr().out
 
 
 def test_a_url_without_v1_is_a_fault_with_the_right_one_beside_it(tmp_path: Path, capsys) -> None:

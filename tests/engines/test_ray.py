@@ -8,6 +8,7 @@ import pickle
 import socket
 import sys
 from dataclasses import replace
+from importlib import util
 from itertools import cycle
 from pathlib import Path
 from types import SimpleNamespace
@@ -132,6 +133,14 @@ async def test_the_process_of_a_replica_gives_its_engines_errors_back(
         assert isinstance(await host.score(None, ""), CannotEvaluate)  # type: ignore[arg-type]
     await host.close()
     assert os.environ["GIVEN_TO_REPLICAS"] == "1"
+
+
+@pytest.mark.skipif(util.find_spec("vllm") is not None, reason="vLLM is installed")
+def test_an_engine_that_is_not_installed_here_may_be_on_the_nodes_which_say_if_it_is_not(tmp_path: Path) -> None:
+    engine = made(tmp_path, 'engine = "vllm", replicas = 2')
+    assert (engine.inner, engine.concurrency) == (None, 2)
+    outcome = asyncio.run(Host().start(engine._spec))
+    assert str(outcome).startswith("options.engine: is vllm, which is not installed")
 
 
 @in_loop

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from accgate.engines import Engine, base, llamacpp, split_options
+from accgate.engines import Engine, Request, RequestFailed, base, llamacpp, split_options
 from accgate.engines.llamacpp import LlamaCppEngine
 from accgate.engines.openai.engine import OpenAIEngine
 from accgate.engines.recording import RecordedEngine
@@ -101,6 +101,28 @@ def test_options_that_make_a_reply_depend_on_others_go_only_without_determinism(
     name, value = option.partition(",")[0].split(" = ")
     assert refusal(tmp_path, option).startswith(f"{name}: is {value} where replies are deterministic; take it out")
     llama(tmp_path, f"deterministic = false, {option}")
+
+
+@each(
+    ("response", "cause"),
+    [
+        ({"error": {"message": "too long"}}, "llama.cpp: too long"),
+        ({"choices": []}, "llama.cpp: the response holds no choice with text: {'choices': []}"),
+        (ConnectionResetError("the port is closed"), "llama.cpp: the port is closed"),
+        (asyncio.TimeoutError(), "llama.cpp: TimeoutError"),
+    ],
+)
+def test_what_llama_cpp_cannot_answer_fails_that_sample(tmp_path: Path, response: Any, cause: str) -> None:
+    async def post(*_: Any) -> Any:
+        if isinstance(response, Exception):
+            raise response
+        return response
+
+    engine = llama(tmp_path)
+    engine._ask = post
+    with pytest.raises(RequestFailed) as caught:
+        asyncio.run(engine.complete(Request("a", 0, "Hi")))
+    assert str(caught.value) == cause
 
 
 def test_batches_of_deterministic_replies_are_whole_ones(tmp_path: Path) -> None:

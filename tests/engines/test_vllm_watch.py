@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from accgate.engines.vllm.watch import MEMORY, Process, below, living, mapped, processes, remove
+from accgate.engines.vllm.watch import MEMORY, Process, below, living, mapped, processes, remove, roots_of
 from tests.engines.serving import waited
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="only Linux has the watch")
@@ -133,6 +133,11 @@ def test_what_descends_from_a_root_does_so_whatever_became_of_its_parent() -> No
     seen = {2: Process("a", 1), 3: Process("b", 2), 4: Process("c", 3), 5: Process("d", 1), 7: Process("e", 6)}
     assert below([2, 6], seen) == {2: seen[2], 3: seen[3], 4: seen[4], 7: seen[7]}
     assert below([], seen) == {}
+
+
+def test_only_a_whole_line_says_what_is_to_end() -> None:
+    assert roots_of("started\nend 12 3") is None
+    assert roots_of("started\nend 12 34\n") == [12, 34]
 
 
 KILLED = """
