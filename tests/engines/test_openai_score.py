@@ -56,11 +56,6 @@ def test_a_word_that_grows_over_the_border_is_counted_by_the_prompts_own_tokens(
     assert server.prompts == ["The capital island now", "The capital is"]
 
 
-def test_a_failed_attempt_is_asked_again(server: Server) -> None:
-    server.fail([Fault(500)])
-    assert scored(server, " Paris").values == (-1.5,)
-
-
 @each(
     "fault",
     [

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import os
 import re
-import shutil
 import signal
 import subprocess
 import sys
@@ -22,15 +21,12 @@ import pytest
 from accgate.cli.main import main
 from accgate.engines import LogProbs, Reply, Request, RequestFailed
 from accgate.engines import port as port_module
-from accgate.engines.llamacpp import LlamaCppEngine, model_path
-from accgate.engines.openai.engine import OpenAIEngine
-from accgate.engines.openai.options import Options
+from accgate.engines.llamacpp import LlamaCppEngine
 from accgate.engines.port import Blocks
 from accgate.errors import BadInput, CannotEvaluate
 from accgate.inputs.toml import read_toml
 from tests.engines.planned import engine_of
 from tests.support.cases import each
-from tests.support.gates import write_task
 from tests.support.loading import load_task
 
 pytestmark = pytest.mark.real
@@ -266,24 +262,6 @@ def test_a_prompt_beyond_the_context_fails_its_sample_and_no_other(loaded: Llama
     assert isinstance(good, Reply)
 
 
-@pytest.mark.llamacpp
-def test_llama_cpps_http_server_gives_the_same_replies_as_in_process(
-    loaded: LlamaCppEngine, replies: list[Reply], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("LLAMA_KEY", KEY)
-    url = loaded._server.listening_address
-
-    async def work() -> list[Reply]:
-        served = OpenAIEngine("smollm2", Options(base_url=f"{url}/v1", api_key_env="LLAMA_KEY", max_retries=0))
-        try:
-            await served.start()
-            return [await served.complete(request) for request in QUESTIONS]
-        finally:
-            await served.close()
-
-    assert asyncio.run(work()) == replies
-
-
 @pytest.mark.parametrize("name", ["q4_0", "Q4_0"])
 def test_options_reach_llama_cpps_parameters(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     import xllamacpp
@@ -323,51 +301,3 @@ def test_the_command_ends_with_the_code_of_the_fault(
     output = capfd.readouterr()
     assert said in " ".join((output.out + output.err).split())
     assert os.path.exists(tmp_path / "out" / "accgate.json") == (code == 3)  # noqa: PTH110
-
-
-@pytest.mark.llamacpp
-def test_shards_with_other_weights_under_one_name_are_refused(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    weights = tmp_path / "model.gguf"
-    shutil.copy(model_path(WEIGHTS, tmp_path), weights)
-    config = tmp_path / "accuracy.toml"
-    config.write_text(
-        f'[models.m]\nengine = "llamacpp"\nmodel = "model.gguf"\noptions = {{ n_ctx = 2048, {THREAD} }}\n'
-        "[tasks.arithmetic]\nnum_samples = 4\ntarget = 50\noptions = { high = 20 }\n"
-    )
-
-    def shard(i: int) -> str:
-        out = str(tmp_path / f"shard-{i}")
-        assert main(["run", str(config), "--shard", f"{i}/2", "--out", out, "--quiet"]) == 0
-        return out
-
-    parts = [shard(1)]
-    with weights.open("ab") as file:
-        file.write(bytes(64))  # loads as before, and could as well be another model
-    parts.append(shard(2))
-    capsys.readouterr()
-    assert main(["merge", *parts, "--config", str(config), "--out", str(tmp_path / "merged")]) == 2
-    assert 'm: "the content of model.gguf" is "' in capsys.readouterr().err
-    assert main(["run", str(config), "--shard", "1/2", "--out", parts[0], "--resume", "--quiet"]) == 2
-    assert "the content of model.gguf changed since the run began" in capsys.readouterr().err
-
-
-@pytest.mark.llamacpp
-def test_a_model_that_says_nothing_is_a_regression_with_this_cause(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    config, end = tmp_path / "accuracy.toml", 2  # SmolLM2's token <|im_end|>
-    words = ["blue", "dog", "house", "tree", "river", "stone", "bread", "music", "winter", "table", "green", "horse"]
-    write_task(tmp_path, "echo", [{"q": f"Repeat this word: {word}", "a": word} for word in words], metric="contains")
-    text = (
-        f'[gate]\nearly_stopping = false\n[models.m]\nengine = "llamacpp"\nmodel = "{WEIGHTS}"\n'
-        f"options = {{ n_ctx = {CONTEXT}, {THREAD} }}\nsampling = {{ max_tokens = 24, extra = {{ BIAS }} }}\n"
-        '[tasks.echo]\nfile = "echo.toml"\n'
-    )
-    config.write_text(text.replace("BIAS", ""))
-    assert main(["record", str(config), "--out", str(tmp_path / "recorded")]) == 0
-    config.write_text(text.replace("BIAS", f"logit_bias = [[{end}, 100.0]]"))
-    assert main(["run", str(config), "--out", str(tmp_path / "out")]) == 1
-    said = " ".join(capsys.readouterr().out.split())
-    assert "12 of 12 replies hold no answer (12 empty), where the reference's replies were read" in said
