@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 from accgate.engines.base import ModelTable
-from accgate.engines.identity import model_hint
 from accgate.engines.openai.engine import OpenAIEngine
 from accgate.engines.openai.options import Options, field_hint, redirect_hint, url_fault
 from accgate.engines.table import create
@@ -59,18 +58,6 @@ def test_there_is_no_hint_that_would_not_work(param: Any) -> None:
     assert field_hint(refusal(param), SENT, {}) == ""
     assert field_hint({"error": "no"}, SENT, {}) == field_hint("no", SENT, {}) == ""
     assert field_hint(refusal("top_k", "rate_limit"), SENT, {}) == ""
-
-
-@each(
-    ("model", "listed", "hint"),
-    [
-        ("Qwen3-8B", ["Qwen/Qwen3-8B"], "the server has Qwen/Qwen3-8B; did you mean that?"),
-        ("qwen3-8b", ["Qwen/Qwen3-8B", "meta/Llama-3"], "the server has Qwen/Qwen3-8B; did you mean that?"),
-        ("zzz", ["one", "two"], "known are one, two"),
-    ],
-)
-def test_a_wrong_name_of_a_model_is_answered_with_the_right_one(model: str, listed: list[str], hint: str) -> None:
-    assert model_hint(model, listed) == hint
 
 
 @each(

@@ -59,12 +59,6 @@ def test_scores_and_replies_are_replayed_by_id_and_repeat(tmp_path: Path) -> Non
     assert made.concurrency == 1
 
 
-@each(("cell", "length"), [(2.5, 2.5), (1, 1.0), (0.8, None), ("2.5", None), (True, None), ([2.5], None), (None, None)])
-def test_only_what_can_be_an_acceptance_length_is_one(tmp_path: Path, cell: Any, length: float | None) -> None:
-    (reply,) = replies(engine(tmp_path, rows({"id": "a", "reply": "5", "acceptance": cell})), ("a", 0))
-    assert reply == Reply("5", acceptance=length)
-
-
 @each("key", [("b", 0), ("a", 1), ("", 0)])
 def test_a_sample_that_the_file_lacks_has_failed(tmp_path: Path, key: tuple[str, int]) -> None:
     with pytest.raises(RequestFailed, match=r"has no record of this sample; did its prompt or dataset change\?$"):

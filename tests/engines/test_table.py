@@ -13,8 +13,6 @@ import pytest
 
 from accgate.engines import Engine, Request, RequestFailed, base, llamacpp, split_options
 from accgate.engines.llamacpp import LlamaCppEngine
-from accgate.engines.openai.engine import OpenAIEngine
-from accgate.engines.recording import RecordedEngine
 from accgate.errors import BadInput, CannotEvaluate
 from accgate.inputs.toml import read_toml
 from tests.engines.planned import engine_of, model_file
@@ -51,24 +49,6 @@ def refusals(folder: Path, engine: str, model: str, options: str = "") -> list[s
 def refusal(folder: Path, options: str) -> str:
     (said,) = refusals(folder, "llamacpp", "weights.gguf", options)
     return said
-
-
-@each(
-    ("engine", "model", "options", "kind", "concurrency"),
-    [
-        ("openai", "toy", f'base_url = "{URL}"', OpenAIEngine, 64),
-        ("llamacpp", "weights.gguf", "", LlamaCppEngine, 4),
-        # of an installed package, which is not imported for it
-        ("llamacpp", "package://hypothesis/entry_points.txt", "", LlamaCppEngine, 4),
-        ("recorded", "scores.jsonl", "", RecordedEngine, 1),
-    ],
-)
-def test_each_engine_is_made_without_being_started_for_so_many_requests_at_once(
-    tmp_path: Path, engine: str, model: str, options: str, kind: type, concurrency: int
-) -> None:
-    found = made(tmp_path, engine, model, options)
-    assert isinstance(found, kind)
-    assert found.concurrency == concurrency
 
 
 @each(

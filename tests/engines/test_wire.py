@@ -172,10 +172,7 @@ def test_any_body_is_a_reply_or_malformed_and_has_a_short_error_text(body: Any) 
     ("body", "text"),
     [
         ({"error": {"message": "too\n long", "code": 400}}, "too long"),
-        ({"error": "too long"}, "too long"),
-        ({"detail": "too long"}, "{'detail': 'too long'}"),
         ("<h1>Bad\tgateway</h1>", "<h1>Bad gateway</h1>"),
-        ([], "[]"),
         ("x" * 300, "x" * 300),
         ("x" * 301, "x" * 297 + "..."),
     ],

@@ -196,33 +196,13 @@ def test_variables_reach_the_replicas(
 @pytest.mark.parametrize(
     ("replicas", "more", "message"),
     [
-        (
-            1,
-            "resources = { GPU = 1 }",
-            "room for 0 of 1 replicas with GPU 1 each; its nodes: {nodes} with GPU 0.",
-        ),
-        (9, "", "room for {slots} of 9 replicas with CPU 1 each; its nodes: 1 with CPU 0; {workers} with CPU 2. Lower"),
-        (
-            4,
-            "bundles = [{ CPU = 2 }]",
-            "room for {large} of 4 replicas with CPU 1 + CPU 2 each; its nodes: 1 with CPU 0; ",
-        ),
-        (1, "bundles = [{ CPU = 2 }, { CPU = 3 }]", "room for 0 of 1 replicas with CPU 1 + CPU 2 + CPU 3 each; "),
-        (
-            1,
-            "resources = { GPU = 1 }\nautoscaling = true\nstart_timeout = 2",
-            "within 2 s: no node had GPU 1",
-        ),
-        (
-            1,
-            "bundles = [{ GPU = 1 }]\nautoscaling = true\nstart_timeout = 2",
-            "within 2 s: the nodes did not have CPU 1 + GPU 1 free for it and its bundles; see `ray status`",
-        ),
-        (
-            1,
-            "resources = { GPU = 1.5 }\nautoscaling = true",
-            "options.resources: are refused by Ray: GPU resource quantities >1 must be whole numbers",
-        ),
+        (1, "resources = { GPU = 1 }", "room for 0 of 1 replicas with GPU 1 each"),
+        (9, "", "room for {slots} of 9 replicas with CPU 1 each; its nodes: 1 with CPU 0; {workers} with CPU 2."),
+        (4, "bundles = [{ CPU = 2 }]", "room for {large} of 4 replicas"),
+        (1, "bundles = [{ CPU = 2 }, { CPU = 3 }]", "room for 0 of 1 replicas with CPU 1 + CPU 2 + CPU 3 each"),
+        (1, "resources = { GPU = 1 }\nautoscaling = true\nstart_timeout = 2", "no node had GPU 1"),
+        (1, "bundles = [{ GPU = 1 }]\nautoscaling = true\nstart_timeout = 2", "did not have CPU 1 + GPU 1 free"),
+        (1, "resources = { GPU = 1.5 }\nautoscaling = true", "options.resources: are refused by Ray"),
         (1, "runtime_env = { py_modules = ['/no/such'] }", "cannot use a Ray cluster at "),
     ],
 )
@@ -231,7 +211,7 @@ def test_what_the_cluster_has_no_room_for_is_said_before_anything_starts(
 ) -> None:
     workers = len(cluster.worker_nodes)
     said = refusal(config(tmp_path, "ray", replicated(cluster, "http://127.0.0.1:9/v1", replicas, more)))
-    assert message.format(nodes=workers + 1, workers=workers, slots=2 * workers, large=2 * workers // 3) in said
+    assert message.format(workers=workers, slots=2 * workers, large=2 * workers // 3) in said
 
 
 def test_a_replica_sits_in_a_placement_group_with_the_workers_it_starts(

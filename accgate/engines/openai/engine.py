@@ -18,14 +18,14 @@ from urllib.parse import urlsplit
 from accgate.engines import identity, wire
 from accgate.engines.base import EngineDied, LogProbs, ModelTable, Reply, Request, Wall, environment_of
 from accgate.engines.chat import ChatProbe
-from accgate.engines.identity import Identity, Listing
+from accgate.engines.identity import BASE_URL, Identity, Listing
 from accgate.engines.openai import dispatch
 from accgate.engines.openai.client import Client, key_of, reach_advice
 from accgate.engines.openai.dispatch import Dispatcher, Endpoint, Endpoints
 from accgate.engines.openai.likelihood import Likelihood
 from accgate.engines.openai.options import PORT, Options, faults_of
 from accgate.engines.openai.pace import doubled
-from accgate.engines.openai.probe import answer_of, ask_server, beginning_fault
+from accgate.engines.openai.probe import answer_of, beginning_fault
 from accgate.engines.openai.server import Server, free_port
 from accgate.engines.silence import Silence, Stalled
 from accgate.engines.wire import body_of
@@ -84,24 +84,12 @@ class OpenAIEngine:
     def probe(self) -> tuple[str, ...]:
         """Ask each server once for its models, and return a sentence about each.
 
-        A server that `serve` would start is not started, and nothing is asked.
-
-        Raises
-        ------
-        KeyFaults
-            When a URL lacks `/v1`, or a server does not have the model; keys are relative to the model's table.
-        CannotEvaluate
-            When a server does not answer.
+        A server that `serve` would start is not started, and nothing is asked. A URL that lacks `/v1` is a fault, and a
+        refused key one that may come right. It raises what `reach` raises.
         """
         if self._options.serve:
             return ("nothing was asked: the run starts the server itself (options.serve)",)
-        answers = [ask_server(url, self._options.api_key_env) for url in self._options.urls]
-        for answer in answers:
-            if answer.fault is not None and answer.better is None:
-                raise CannotEvaluate(answer.text())
-        better = [(("options", "base_url"), answer.text()) for answer in answers if answer.better is not None]
-        refuse_faults([*better, *identity.faults_of(self._model, {answer.url: answer.listing for answer in answers})])
-        return tuple(answer.about(self._model) for answer in answers)
+        return asyncio.run(self.reach(strict=True))
 
     def beginning(self, request: Request) -> str | None:
         """Say what is wrong with how a raw prompt begins, by the first server's tokens."""
@@ -120,24 +108,28 @@ class OpenAIEngine:
         """Whether a server is on this machine."""
         return any(is_this_machine(urlsplit(url).hostname or "") for url in self._options.urls)
 
-    async def reach(self) -> None:
+    async def reach(self, *, strict: bool = False) -> tuple[str, ...]:
         """Ask each server, long before `start`, whether it has the model.
 
-        A refused key is no fault here, because a server may refuse only the list.
+        The result has a sentence about each. Unless `strict`, a refused key is no fault, because a server may refuse
+        only the list.
 
         Raises
         ------
         KeyFaults
-            When one that answers does not have the model, or another than the others.
+            When one that answers does not have the model, or another than the others; keys are relative to the model's
+            table.
         CannotEvaluate
-            When one does not answer, or only with `/v1`: what may come right until `start`.
+            When one does not answer, or only with `/v1`. It may come right until `start`.
         """
-        key = self._options.api_key_env
-        answers = [await answer_of(url, key, strict=False) for url in self._options.urls]
-        listings = {answer.url: answer.listing for answer in answers if answer.fault is None}
-        refuse_faults(identity.faults_of(self._model, listings) if listings else ())
+        answers = [await answer_of(url, self._options.api_key_env, strict=strict) for url in self._options.urls]
+        faults = [(BASE_URL, answer.text()) for answer in answers if strict and answer.better is not None]
+        if listings := {answer.url: answer.listing for answer in answers if answer.fault is None}:
+            faults += identity.faults_of(self._model, listings)
+        refuse_faults(faults)
         if silent := [answer.text() for answer in answers if answer.fault is not None]:
             raise CannotEvaluate("; ".join(silent))
+        return tuple(answer.about(self._model) for answer in answers)
 
     async def start(self) -> None:
         """Start the server if `serve` says how, and check that every server has the model."""
