@@ -123,7 +123,7 @@ ENDS = {
     "whole": "stop STOP eos_token end_turn stop_words tool-calls functionCall FINISH FinishReason.STOP",
     "cut": "length max_tokens MAX_TOKENS maxTokens token_limit FinishReason.MAX_TOKENS maxPredictedTokensReached",
     "full": "contextLengthReached model_length model_context_window_exceeded max_context",
-    "refused": "content_filter contentFilter sensitive refusal FINISH_REASON_SAFETY guardrail_intervened ERROR_TOXIC repetition",
+    "refused": "content_filter contentFilter refusal FINISH_REASON_SAFETY guardrail_intervened ERROR_TOXIC repetition",
     "unknown": "abort error ERROR_LIMIT network_error timeout not_finished time_limit pause_turn OTHER 超时",
 }
 
