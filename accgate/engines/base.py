@@ -19,7 +19,7 @@ from accgate.result import EngineInfo
 T = TypeVar("T")
 IMAGE = "ACCGATE_IMAGE_DIGEST"  # digest of the container's image: every installed file
 DRIVER = Path("/proc/driver/nvidia/version")
-ROUNDING = 1e-3  # above 0, at most, of a log-probability in 16 bits
+ROUNDING = 1e-3  # a log-probability in 16 bits may round to this much above 0
 CHANGES_NO_ANSWER = "changes no answer"
 Operational = Annotated[T, CHANGES_NO_ANSWER]  # an option in which --resume and merge allow a difference
 
@@ -237,7 +237,7 @@ def useful_in_flight(engine: Engine) -> int:
     return min(engine.concurrency, getattr(engine, "saturated_at", None) or engine.concurrency)
 
 
-SCORING = "next token"  # the way in which engines score texts: those of one token together, as references keep it
+SCORING = "next token"  # how engines score texts, as references keep it: those of one token share a request
 
 
 class Scorer(Protocol):

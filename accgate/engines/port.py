@@ -93,7 +93,7 @@ class Blocks:
                 await self._port.await_slot(self._busy)
             slot, begin = slot_for(self._prompts, tokens, self._size)
             del self._prompts[slot]
-            self._prompts[slot] = ()  # until it is known
+            self._prompts[slot] = ()  # unknown while the request runs
             self._busy = slot
             response, self._prompts[slot] = await self._ask(path, body, tokens, slot, begin)
             self._busy = None

@@ -20,14 +20,14 @@ from accgate.records.file import CAN_HOLD, READINGS, is_number
 from accgate.records.ids import Ids
 from accgate.result import EngineInfo
 
-SHORT = 16  # letters of a reply that others may give too
+SHORT = 16  # letters; equal replies shorter than this share one text in memory
 
 
 def _is_cost(value: Any) -> bool:
     return is_number(value) and bool(value >= 0)
 
 
-# What a row's columns can hold beside nothing, and what to write where they do not.
+# Tests of the values in a row's columns, null aside, and what to write instead of a wrong one.
 COLUMNS: Mapping[str, tuple[Callable[[Any], bool], str]] = {
     "score": (CAN_HOLD["score"], "a finite number of points, or null"),
     "reply": (lambda value: isinstance(value, str), "text"),
@@ -78,7 +78,7 @@ class RecordedEngine:
         if self._rows:
             return
         rows: list[Reply | RequestFailed | str] = []
-        texts: dict[str, str] = {}  # of short replies each once: most are one of few answers
+        texts: dict[str, str] = {}  # short replies, each once, since most are one of few answers
         lines, repeats = array("q"), list[int]()
 
         def ids() -> Iterator[str]:

@@ -26,9 +26,9 @@ T = TypeVar("T")
 Sign = Literal["reply", "life", "none"]
 
 # Of judgement: a limit must outlast the slowest honest reply, and end long before a CI job's own limit.
-SLOWEST = 10.0  # times the slowest reply so far
-LONGEST = 2.0  # times what that reply would have taken with as many tokens as one that is awaited may have
-LEAST = 0.2  # of the longest silence that the options allow
+SLOWEST = 10.0  # times the slowest reply so far is a stall
+LONGEST = 2.0  # times that reply, scaled to the tokens that an awaited one may have, is a stall too
+LEAST = 0.2  # share of the longest silence below which the limit never falls
 WARN_SHARE = 0.25  # of the limit, after which the terminal says that nothing comes
 ADVICE = (
     "finished samples are kept: find out what holds it up, then go on with --resume. Where replies may take longer, "
@@ -117,14 +117,14 @@ class Silence:
             When nothing comes, of this request and of all others.
         """
         waiting = _Waiting(asyncio.current_task(), self.clock(), tokens)
-        if not self._waiting:  # what was silent until here still is: attempts can be given up and made again
+        if not self._waiting:  # the silence goes on, since attempts can be given up and made again
             self._looked = waiting.since
         self._waiting.add(waiting)
         if self._timer is None:
             self._timer = asyncio.get_running_loop().call_later(self._tick, self._look)
         try:
             outcome = await answer
-            if (kind := sign(outcome)) == "none" and self._count() >= self.limit:  # given up at the limit itself
+            if (kind := sign(outcome)) == "none" and self._count() >= self.limit:  # the attempt gave up at the limit itself
                 waiting.task = None
                 self._cut()
         except asyncio.CancelledError:

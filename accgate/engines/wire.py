@@ -18,13 +18,13 @@ from accgate.records.file import is_number
 from accgate.records.finish import CUT, KNOWN, end_within, reason_of
 from accgate.text import clip
 
-MOST_TOKENS = 2**31  # a larger count is none: a server that says so does not know
-ROUNDING = 1e-6  # of a mean that a server computed in floats
-QUOTED = 120  # characters of a body that holds no reply
-BLANK = frozenset({"", "0", "200", "false", "none", "null", "ok", "success", "[]", "{}"})  # in an error that is none
+MOST_TOKENS = 2**31  # a larger count is a server's word for unknown
+ROUNDING = 1e-6  # by which a mean that a server computed in floats may fall below 1
+QUOTED = 120  # characters of an unusable body that a message quotes
+BLANK = frozenset({"", "0", "200", "false", "none", "null", "ok", "success", "[]", "{}"})  # values of a field `error` without an error
 
 
-# Fields of a request, the values that do no harm, and what others do.
+# Fields of a request, their harmless values, and why other values are refused.
 UNREADABLE: Mapping[str, tuple[tuple[Any, ...], str]] = {
     "stream": ((False,), "accgate reads whole replies only"),
     "stream_options": ((), "accgate reads whole replies only"),

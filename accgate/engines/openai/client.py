@@ -30,7 +30,7 @@ T = TypeVar("T")
 Kind = Literal["", "refused", "away", "busy", "cut", "silent"]
 
 BUSY = frozenset({429, 529})  # too much at once: the server takes the same request later
-OWN = frozenset({409, 499, 500, 501})  # of the server itself, and maybe of this request alone
+OWN = frozenset({409, 499, 500, 501})  # faults of the server, or perhaps of this request alone
 LATER = frozenset({408, 424, 425})  # as a 5xx: a gateway's server was too slow, failed, or is not ready
 LIMITS = re.compile(r"(?i)rate.?limit|too.?many.?(requests|tokens)|throttl|overload|resource.?exhausted|at.?capacity")
 FATAL = {
@@ -52,8 +52,8 @@ HEALTH_SECONDS = 5.0  # a server that is up answers at once
 LARGEST = 16 * 2**20  # bytes of an answer: a line of a score file, which has the reply and more, may have 64 million
 LONGEST_HEADER = 2**18  # bytes; aiohttp's own 8 kB are too few for a gateway's policy or trace
 LISTING_SECONDS = 30.0  # a server under load answers late
-SHORT = 3  # characters of a password that stand in any text by chance
-REDIRECTS = 3  # within one server
+SHORT = 3  # characters; a password this short stands in texts by chance
+REDIRECTS = 3  # that a GET follows within one server
 VERSION = "/v1"
 CONNECTED: ContextVar[Callable[[], None] | None] = ContextVar("connected", default=None)  # of the POST of this task
 

@@ -28,11 +28,11 @@ T = TypeVar("T")
 FIRST_WAIT = 0.5  # seconds, doubled with each retry
 LONGEST_WAIT = 60.0  # seconds, between retries where the server names none
 LONGEST_RETRY_AFTER = 600.0  # seconds; a server that asks for more is treated as down
-LIMITED = 30.0  # seconds without an answer, past and coming, because it is too much: the terminal says so
+LIMITED = 30.0  # seconds, past and expected, without an answer from servers that limit; then the terminal says so
 RESUME = "start it again, then go on with --resume"
 FIRST_REST = 0.5  # seconds, doubled with each refusal
 LONGEST_REST = 10.0  # seconds, so that a server that is back is soon found
-PROBES = 4  # requests that may find out at once whether it is
+PROBES = 4  # requests that may test at once whether a resting server is back
 
 
 @dataclass(eq=False)
@@ -49,13 +49,13 @@ class Endpoint:
     in_flight: int = 0
     requests: int = 0  # requests so far
     refusals: int = 0  # connections refused in a row, rests apart
-    rests_until: float = 0.0  # it took no connection
+    rests_until: float = 0.0  # after a refused connection
     unsure: bool = False
     gone: bool = False
-    listed: Mapping[str, str] = field(default_factory=dict)  # what it said of its model at first
+    listed: Mapping[str, str] = field(default_factory=dict)  # what it said about its model at the start
     look: asyncio.Lock = field(default_factory=asyncio.Lock)
-    looks: int = 0  # how often it was looked at since
-    mute: Fault | None = None  # why it did not say what it serves when it was looked at last
+    looks: int = 0  # how often its list was read since the start
+    mute: Fault | None = None  # why the last look at its list failed
 
 
 class Endpoints:
@@ -136,10 +136,10 @@ class Endpoints:
         """Let a server rest that took no connection, for `wait` seconds or longer each time."""
         now = self._clock()
         endpoint.unsure = True
-        if endpoint.refusals == 0 or endpoint.rests_until <= now:  # of many requests refused at once the first counts
+        if endpoint.refusals == 0 or endpoint.rests_until <= now:  # of requests refused together only the first counts
             longest = doubled(FIRST_REST, endpoint.refusals, LONGEST_REST)
             endpoint.refusals += 1
-            endpoint.rests_until = now + max(wait, self._jitter(longest / 2, longest))  # not the time of its peers
+            endpoint.rests_until = now + max(wait, self._jitter(longest / 2, longest))  # so that clients do not come back all at once
         self._note_barren(now)
 
     def note_busy(self, endpoint: Endpoint, sent: float, wait: float) -> None:
@@ -260,7 +260,7 @@ class Dispatcher:
             return value
 
         def connected() -> None:
-            if endpoint.in_flight == 1 and endpoint.requests > 1:  # every older connection is closed: a restart may be
+            if endpoint.in_flight == 1 and endpoint.requests > 1:  # every older connection is closed, as after a restart
                 endpoint.unsure = True
 
         sent = self.endpoints.begin(endpoint)

@@ -37,9 +37,9 @@ from accgate.result import EngineInfo
 
 T = TypeVar("T")
 
-LISTING_ATTEMPTS = 5  # of a server that takes connections and does not answer
-SPARE = 128  # open files for records, logs, libraries; beside the connections
-_allowed: list[int] = []  # connections of each engine that is open: a model's, its judge's
+LISTING_ATTEMPTS = 5  # at a server that takes connections and does not answer
+SPARE = 128  # open files for records, logs and libraries, in addition to the connections
+_allowed: list[int] = []  # connections of each open engine, such as a model's and its judge's
 
 
 class OpenAIEngine:

@@ -120,7 +120,7 @@ class Server:
                 fix = "raise options.serve_timeout if it is only slow"
                 raise CannotEvaluate(f"{self.command} does not answer after {timeout:g} s; {fix}; {self.last_words()}")
             await asyncio.sleep(POLL)
-        if end := self.ended():  # then another process answered
+        if end := self.ended():  # another process answered in its place
             raise CannotEvaluate(f"{end}; {self.last_words()}")
 
     def ended(self) -> str | None:

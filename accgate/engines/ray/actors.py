@@ -23,7 +23,7 @@ from accgate.errors import AccgateError, CannotEvaluate, Key, KeyFaults, KeyNotR
 
 CLOSING = 30.0  # seconds an engine has to free what it holds before its process is ended
 T = TypeVar("T")
-MOST_CALLS = 100_000  # of one actor at once: the replicas' slots are what limits, not Ray
+MOST_CALLS = 100_000  # at one actor at once; the replicas' slots shall limit them, not Ray
 
 
 @dataclass(frozen=True)

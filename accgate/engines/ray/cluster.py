@@ -22,9 +22,9 @@ from accgate.engines.base import side_by_side
 from accgate.engines.silence import at_most, timeout
 from accgate.errors import CannotEvaluate, needing
 
-EVERY = 1.0  # seconds between two looks
-PATIENCE = 5.0  # seconds for one connection, and for what the replicas have to end without a head
-FAILURES = 3  # in a row, at least: a machine that slept finds one at once
+EVERY = 1.0  # seconds between two looks at the head
+PATIENCE = 5.0  # seconds for one connection, and for the replicas to end once the head is gone
+FAILURES = 3  # failed looks in a row that an outage needs; a machine that wakes from sleep has one at once
 LIMIT = "RAY_gcs_rpc_server_reconnect_timeout_s"  # seconds until Ray ends a process whose head is away
 Place = tuple[str, int]
 Outcome = TypeVar("Outcome")
@@ -170,8 +170,8 @@ def outlive(outage: float) -> None:
     os.environ[LIMIT] = str(max(present, wanted))
 
 
-CLOSING = 30.0  # seconds; without a head it takes 5
-LONGEST = 300  # characters of a cause
+CLOSING = 30.0  # seconds for ray.shutdown; without a head it takes 5
+LONGEST = 300  # characters of a cause in a message
 Resources = Mapping[str, float]
 UNIT = 10_000  # Ray counts in parts of this size
 APIECE = ("GPU", "NPU", "RBLN", "TPU", "HPU", "neuron_cores")  # Ray's unit instances: a fraction is one device's

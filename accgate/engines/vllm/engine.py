@@ -120,7 +120,7 @@ class VllmEngine:
             raise CannotEvaluate(f"{late}; {fix} (vLLM's log: {log.path})") from None
 
     async def _loaded(self, log: process.Log) -> None:
-        self._failed = True  # until it runs
+        self._failed = True  # unless it gets through
         self._watch = process.Watch()
         loading = asyncio.get_running_loop().run_in_executor(None, self._load, log)
         try:
@@ -216,7 +216,7 @@ class VllmEngine:
         After a stall a restarted engine gets the request again, once.
         """
         while True:
-            if self._recovery.locked():  # there is no engine until it is loaded again
+            if self._recovery.locked():  # wait until the engine is loaded again
                 async with self._recovery:
                     pass
             silence = self._silence
@@ -266,7 +266,7 @@ class VllmEngine:
         text, counts = opened + output.text, (len(final.prompt_token_ids), len(output.token_ids))
         thought = await asyncio.to_thread(thought_tokens, tokenizer, text)
         reason = end_within(output.finish_reason, counts[1], sampling.max_tokens or 0)
-        drafts = getattr(output, "spec_decode_metrics", None)  # which earlier versions lack
+        drafts = getattr(output, "spec_decode_metrics", None)  # earlier versions lack it
         length = drafted_length(getattr(drafts, "to_dict", dict)(), counts[1])
         return Reply(text, reason, *counts, logprobs=logprobs, reasoning_tokens=thought, acceptance=length)
 

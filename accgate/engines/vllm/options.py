@@ -33,7 +33,7 @@ RESERVED = {
 }
 # Fields of a request that are no sampling parameters, but go to the chat template or the processor of images.
 RENDERED = ("chat_template_kwargs", "mm_processor_kwargs")
-TEMPLATE_BYTES = 10_000_000  # a chat template has some thousand; more is another file
+TEMPLATE_BYTES = 10_000_000  # a chat template has some thousand; a larger file is something else
 AUTO = "auto"
 SLIP = 0.8  # difflib's ratio above which a word is a misspelling; one wrong letter of six has 0.83
 # Engine arguments that vLLM had from 0.8 on, and what has taken their place (its arg_utils.py of each version).

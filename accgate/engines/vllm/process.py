@@ -22,7 +22,7 @@ from typing import Any
 from accgate.errors import CannotEvaluate, writing
 from accgate.text import clip
 
-TAIL = 400_000  # bytes of the log that are searched for a cause
+TAIL = 400_000  # bytes at the log's end that are searched for a cause
 BATCH_INVARIANT = "VLLM_BATCH_INVARIANT"
 IMPORTED_WITH: dict[str, str] = {}  # the value of that variable when vLLM was imported
 OLDEST = (0, 31)  # tested from here on
@@ -30,7 +30,7 @@ INSTALL = (
     "pip install 'accgate[vllm]', or run in accgate's image; a running `vllm serve` is reached by the engine openai"
 )
 
-# What stands in the log although the cause is elsewhere.
+# Errors in the log that only report another one.
 GENERIC = re.compile(
     r"Engine core initialization failed|WorkerProc initialization failed|EngineCore encountered an issue"
     r"|EngineDeadError|Engine core proc .* died|CancelledError|KeyboardInterrupt|SystemExit|Bad file descriptor"
