@@ -124,7 +124,7 @@ class Silence:
             self._timer = asyncio.get_running_loop().call_later(self._tick, self._look)
         try:
             outcome = await answer
-            if (kind := sign(outcome)) == "none" and self._count() >= self.limit:  # the attempt gave up at the limit itself
+            if (kind := sign(outcome)) == "none" and self._count() >= self.limit:  # it gave up at the limit itself
                 waiting.task = None
                 self._cut()
         except asyncio.CancelledError:

@@ -21,7 +21,7 @@ from accgate.text import clip
 MOST_TOKENS = 2**31  # a larger count is a server's word for unknown
 ROUNDING = 1e-6  # by which a mean that a server computed in floats may fall below 1
 QUOTED = 120  # characters of an unusable body that a message quotes
-BLANK = frozenset({"", "0", "200", "false", "none", "null", "ok", "success", "[]", "{}"})  # values of a field `error` without an error
+BLANK = frozenset({"", "0", "200", "false", "none", "null", "ok", "success", "[]", "{}"})  # no errors
 
 
 # Fields of a request, their harmless values, and why other values are refused.

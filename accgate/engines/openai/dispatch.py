@@ -139,7 +139,7 @@ class Endpoints:
         if endpoint.refusals == 0 or endpoint.rests_until <= now:  # of requests refused together only the first counts
             longest = doubled(FIRST_REST, endpoint.refusals, LONGEST_REST)
             endpoint.refusals += 1
-            endpoint.rests_until = now + max(wait, self._jitter(longest / 2, longest))  # so that clients do not come back all at once
+            endpoint.rests_until = now + max(wait, self._jitter(longest / 2, longest))  # clients come back apart
         self._note_barren(now)
 
     def note_busy(self, endpoint: Endpoint, sent: float, wait: float) -> None:
@@ -260,7 +260,7 @@ class Dispatcher:
             return value
 
         def connected() -> None:
-            if endpoint.in_flight == 1 and endpoint.requests > 1:  # every older connection is closed, as after a restart
+            if endpoint.in_flight == 1 and endpoint.requests > 1:  # older connections are closed, as by a restart
                 endpoint.unsure = True
 
         sent = self.endpoints.begin(endpoint)
