@@ -80,6 +80,21 @@ async def test_an_outage_of_all_servers_is_outlasted_at_no_retry() -> None:
     await engine.close()
 
 
+@in_loop
+async def test_a_server_that_was_restarted_while_nothing_was_asked_must_serve_the_same() -> None:
+    with Server(echo) as before:
+        before.models = details(root="one")
+        engine = engine_of([before])
+        await engine.start()
+        await engine.complete(questions(1)[0])
+    with Server(echo, before.port) as after:
+        after.models = details(root="two")
+        await asyncio.sleep(0.1)  # so that the client sees its connection closed
+        with pytest.raises(CannotEvaluate, match=r"list of models was .*one.*, and now is .*two"):
+            await engine.complete(questions(1)[0])
+    await engine.close()
+
+
 def listing(*names: str, kind: str = "toyserver") -> Any:
     return {"data": [{"id": name, "owned_by": kind} for name in names]}
 
