@@ -12,7 +12,7 @@ from accgate.engines import RequestFailed
 from accgate.engines.openai import dispatch
 from accgate.engines.openai.dispatch import Endpoints
 from accgate.engines.openai.engine import OpenAIEngine
-from accgate.errors import BadInput
+from accgate.errors import BadInput, CannotEvaluate
 from tests.engines.asking import Clock, answers, engine_at, in_loop, outcomes_of, questions
 from tests.engines.conftest import echo
 from tests.support.servers import Fault, Server
