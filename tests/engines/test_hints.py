@@ -80,7 +80,7 @@ def test_a_gateway_that_refuses_the_model_later_says_which_it_has(status: int, m
         ("https://h/v1#top", "requests add their paths to the end"),
         ("https://h/v1?key=SECRET", "requests add their paths to the end"),
         ("https://me:SECRET@h/v1", "which holds a secret; leave it out, and name an environment variable"),
-        ("https://h/v1/chat/completions/", "requests add /chat/completions/ to it: write https://h/v1"),
+        ("https://h/v1/chat/completions/", "requests add /chat/completions to it: write https://h/v1"),
         ("https://me:SECRET/x@h/v1", "which is not a URL"),
         ("me:SECRET@h/v1", "does not begin with http"),
     ],

@@ -59,8 +59,8 @@ class Slots(Port):
             return {"prompt": "<s>" + body["messages"]}
         if path == "/tokenize":
             return {"tokens": [1, *([1] * body["content"].startswith("<s>")), 7, 8]}
-        self.asked.append(f"slot {body['id_slot']} is free" if body["prompt"] == [0] else body["prompt"])
-        return await asyncio.Event().wait() if body["prompt"] == "long" else {}
+        self.asked.append(f"slot {body['id_slot']} is free" if body.get("prompt") == [0] else body.get("prompt"))
+        return await asyncio.Event().wait() if body.get("prompt") == "long" else {}
 
 
 @in_loop

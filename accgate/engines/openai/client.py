@@ -103,7 +103,7 @@ class Client:
             """
 
             async def connect(self, req: aiohttp.ClientRequest, *rest: Any, **more: Any) -> Any:
-                connection = await super().connect(req, *rest, **more)
+                connection: Any = await super().connect(req, *rest, **more)
                 while connection.protocol in used and connection.protocol.should_close:
                     connection.close()
                     connection = await super().connect(req, *rest, **more)

@@ -29,7 +29,7 @@ from accgate.engines.openai.probe import answer_of, beginning_fault
 from accgate.engines.openai.server import Server, free_port
 from accgate.engines.silence import Silence, Stalled
 from accgate.engines.wire import body_of
-from accgate.errors import CannotEvaluate, KeyFaults, refuse_faults
+from accgate.errors import CannotEvaluate, Key, KeyFaults, refuse_faults
 from accgate.inputs.network import is_this_machine
 from accgate.inputs.paths import path_in
 from accgate.inputs.typed import parse_table
@@ -123,7 +123,7 @@ class OpenAIEngine:
             When one does not answer, or only with `/v1`. It may come right until `start`.
         """
         answers = [await answer_of(url, self._options.api_key_env, strict=strict) for url in self._options.urls]
-        faults = [(BASE_URL, answer.text()) for answer in answers if strict and answer.better is not None]
+        faults: list[tuple[Key, str]] = [(BASE_URL, each.text()) for each in answers if strict and each.better is not None]
         if listings := {answer.url: answer.listing for answer in answers if answer.fault is None}:
             faults += identity.faults_of(self._model, listings)
         refuse_faults(faults)

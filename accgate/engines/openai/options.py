@@ -207,9 +207,9 @@ def context_hint(message: str) -> str:
     """Say what to do where prompt and reply exceed the model's context, or return "".
 
     >>> context_hint("This model's maximum context length is 2048 tokens"), context_hint("no such option")
-    ('; the prompt and max_tokens must fit in the context: shorten the one, lower the other, or serve a longer one', '')
+    ('; prompt and max_tokens must fit in the context: shorten the prompt, lower max_tokens, or serve more context', '')
     """
-    fix = "the context must hold the prompt and max_tokens: shorten the prompt, lower max_tokens, or serve more context"
+    fix = "prompt and max_tokens must fit in the context: shorten the prompt, lower max_tokens, or serve more context"
     return "" if CONTEXT.search(message) is None else f"; {fix}"
 
 

@@ -316,7 +316,7 @@ def room_for(nodes: Sequence[Resources], parts: Sequence[Resources], most: int) 
         total.update(_units(node))
     for part in parts:
         needed.update(_units(part))
-    return min(most, *room, *(total[kind] // amount for kind, amount in needed.items()))
+    return min([most, *room, *(total[kind] // amount for kind, amount in needed.items())])
 
 
 def _units(resources: Resources) -> dict[str, int]:
