@@ -121,7 +121,7 @@ def test_a_refused_request_fails_its_sample_at_once_and_no_other(server: Server,
     bad, good = outcomes(server.url, Request("b", 0, "bad", mode="completion"), QUESTION)
     assert good == ANSWER
     assert isinstance(bad, RequestFailed)
-    assert str(bad).startswith(f"HTTP {status} from {server.url}: the prompt is too long; prompt and max_tokens must fit ")
+    assert str(bad).startswith(f"HTTP {status} from {server.url}: the prompt is too long; prompt and max_")
     assert sorted(server.prompts) == ["1 + 1 =", "bad"]
 
 

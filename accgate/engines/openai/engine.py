@@ -123,7 +123,8 @@ class OpenAIEngine:
             When one does not answer, or only with `/v1`. It may come right until `start`.
         """
         answers = [await answer_of(url, self._options.api_key_env, strict=strict) for url in self._options.urls]
-        faults: list[tuple[Key, str]] = [(BASE_URL, each.text()) for each in answers if strict and each.better is not None]
+        better = [answer.text() for answer in answers if strict and answer.better is not None]
+        faults: list[tuple[Key, str]] = [(BASE_URL, text) for text in better]
         if listings := {answer.url: answer.listing for answer in answers if answer.fault is None}:
             faults += identity.faults_of(self._model, listings)
         refuse_faults(faults)
