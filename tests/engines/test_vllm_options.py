@@ -323,11 +323,8 @@ GENERIC = "Engine core initialization failed. See root cause above. Failed core 
         ("ValueError: To serve at least one request with the models's max seq len (9), 4.3 GiB KV cache is needed, "
          "which is larger than the available KV cache memory (2.0 GiB).", "To serve at least one", "max_model_len"),
         ("torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB", "CUDA out of memory", "quantise it"),
-        ("ValueError: Free memory on device cuda:0 (3.1/79.0 GiB) on startup is less than desired GPU memory util",
-         "Free memory on device", "the model does not fit"),
         ("RuntimeError: Failed to infer device type, please set the environment variable `VLLM_LOGGING_LEVEL=DEBUG`",
          "Failed to infer device type", "run where a GPU is"),
-        ("RuntimeError: No CUDA GPUs are available", "No CUDA GPUs", "--gpus all"),
         ("ValueError: Cannot find any model weights with `/w`", "Cannot find any model weights", "check `model`"),
         ("KeyError: 'rare'", "'rare'", ""),
     ],
