@@ -50,6 +50,14 @@ def test_a_sample_fails_when_every_server_fails_it_in_every_round(servers: list[
     assert [len(server.seen) for server in servers] == [3, 3, 3]
 
 
+def test_an_outage_is_reported_in_the_words_of_a_server_that_has_some(servers: list[Server]) -> None:
+    away, gone, _ = servers
+    away.fault_of = lambda _: Fault(503, b"back at noon")
+    (error,) = outcomes_of(engine_of([away, gone], max_outage=0.2), questions(1), meanwhile=gone.__exit__)
+    assert isinstance(error, CannotEvaluate)
+    assert "back at noon; no server has answered" in str(error)
+
+
 @in_loop
 async def test_a_server_that_is_back_is_asked_again(servers: list[Server]) -> None:
     gone = servers[0]
@@ -152,6 +160,20 @@ def test_a_slow_server_gets_what_it_manages_and_the_fast_one_the_rest() -> None:
         assert servers.other([]) is fast
         servers.begin(fast)
         servers.end(fast)
+
+
+def test_only_a_few_requests_test_whether_a_server_is_back() -> None:
+    clock = Clock()
+    servers = Endpoints(["a"], clock=clock)
+    (server,) = servers.all
+    servers.note_refusal(server)
+    clock.now = server.rests_until
+    for _ in range(dispatch.PROBES):
+        assert servers.other([]) is server
+        servers.begin(server)
+    assert servers.other([]) is None
+    servers.note_connection(server)
+    assert servers.other([]) is server
 
 
 def test_rests_grow_to_a_limit_differ_between_clients_and_end_with_an_answer() -> None:

@@ -279,6 +279,7 @@ def test_options_reach_llama_cpps_parameters(tmp_path: Path, monkeypatch: pytest
     (params,) = given
     assert params.cache_type_k == xllamacpp.ggml_type.GGML_TYPE_Q4_0
     assert (params.cpuparams.n_threads, params.n_ctx, params.n_parallel) == (1, 512, 4)
+    assert (params.n_cache_reuse, params.cache_ram_mib, params.n_ctx_checkpoints, params.kv_unified) == (0, 0, 0, False)
     assert Path(params.model.path).name == "SmolLM2-135M-Instruct.Q4_1.gguf"
     assert params.hostnames == ["127.0.0.1"]
     assert len(params.api_keys[0]) >= 32

@@ -265,9 +265,9 @@ class Connection:
 
 
 def cause_of(error: BaseException) -> str:
-    """Write an error in one line, where Ray writes a page.
+    r"""Write an error in one line, where Ray writes a page.
 
-    >>> cause_of(ValueError("no good"))
+    >>> cause_of(ValueError("no good\nand a page"))
     'ValueError: no good'
     """
     lines = [line.strip() for line in str(error).splitlines() if line.strip()] or ["no cause is given"]
