@@ -1,7 +1,6 @@
-"""Signals that end a run.
+"""Signals that end a run, and a limit of processor time.
 
-They are Ctrl-C, SIGTERM of a cancelled job or `docker stop`, SIGHUP of a closed terminal, and a limit of processor
-time.
+The signals are Ctrl-C, SIGTERM from a cancelled job or `docker stop`, and SIGHUP from a closed terminal.
 """
 
 import contextlib
@@ -13,24 +12,24 @@ from types import FrameType
 
 from accgate.errors import INTERRUPTED
 
-PATIENCE = 3.0  # seconds to close an engine
+PATIENCE = 3.0  # seconds to close an engine; a cancelled job of GitHub has 7.5 between its two signals
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class Ending:
     """The command line's handler of signals.
 
-    The first raises KeyboardInterrupt, the second ends the process. After `patience` seconds the process ends in any
-    case, as a thread of an engine may not stop.
+    The first signal raises KeyboardInterrupt, the second ends the process. `patience` seconds after the first the
+    process ends in any case, because an engine's thread may not stop.
     """
 
     def __init__(self, leave: Callable[[int], None] = os._exit, patience: float = PATIENCE) -> None:
         self._leave, self._patience, self._is_second = leave, patience, False
 
     def __call__(self, number: int, _frame: FrameType | None) -> None:
-        """Raise KeyboardInterrupt, or on a second signal leave at once.
+        """Raise KeyboardInterrupt, or exit at once on a second signal.
 
-        SIGHUP is never a second one.
+        SIGHUP never counts as a second one.
         """
         if self._is_second:
             if number == signal.SIGHUP:
@@ -47,7 +46,7 @@ class Ending:
 def ending_on_signals() -> Iterator[None]:
     """Handle `SIGNALS` as the command line does.
 
-    Threads other than the main one cannot, and do not. Under `nohup`, where SIGHUP is ignored, it stays so.
+    Only the main thread can do that. SIGHUP stays ignored under `nohup`.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -67,10 +66,10 @@ def _is_under_nohup(number: int) -> bool:
 
 @contextlib.contextmanager
 def limited_seconds(seconds: float) -> Iterator[None]:
-    """Raise TimeoutError in what takes more processor time.
+    """Raise TimeoutError in a block that takes more processor time.
 
-    Only the main thread can be held to it. Python's regular expressions look for signals as they search, so that one
-    that backtracks without end is ended.
+    Only the main thread can be limited. Python's regular expressions check for signals, so one that backtracks without
+    end is stopped.
     """
     if threading.current_thread() is not threading.main_thread() or not hasattr(signal, "setitimer"):
         yield

@@ -1,6 +1,6 @@
-"""Who answers.
+"""Engines, which answer requests.
 
-There is one asynchronous protocol and several engines, each imported where it is used.
+One asynchronous protocol, several engines, each imported only where it is used.
 """
 
 import lazy_loader

@@ -19,7 +19,7 @@ from accgate.result import EngineInfo
 T = TypeVar("T")
 IMAGE = "ACCGATE_IMAGE_DIGEST"  # digest of the container's image: every installed file
 DRIVER = Path("/proc/driver/nvidia/version")
-ROUNDING = 1e-3  # above 0, at most, of a log-probability in 16 bits
+ROUNDING = 1e-3  # a log-probability in 16 bits may round to this much above 0
 CHANGES_NO_ANSWER = "changes no answer"
 Operational = Annotated[T, CHANGES_NO_ANSWER]  # an option in which --resume and merge allow a difference
 
@@ -28,8 +28,8 @@ Operational = Annotated[T, CHANGES_NO_ANSWER]  # an option in which --resume and
 class ModelTable:
     """A model's table as its engine reads it.
 
-    Relative paths start from `folder`, and `extra` is that of its sampling. `wall` gives what a command of the table
-    runs behind, where it may not see all files.
+    Relative paths start from `folder`. `extra` is `sampling.extra`. `wall` makes the barrier behind which a command of
+    the table runs, where that command may not see all files.
     """
 
     model: str
@@ -40,22 +40,16 @@ class ModelTable:
 
 
 class Wall(Protocol):
-    """What keeps files from a command.
-
-    It runs behind `words`, and in the folder that `inside` gives of another.
-    """
+    """A barrier that keeps files from a command."""
 
     def words(self) -> Sequence[str]:
-        """Return the words before the command's own."""
+        """Return the words that go before the command's own."""
 
     def inside(self, path: Path) -> str:
-        """Return where the command finds a file or folder."""
+        """Return the path under which the command finds a file or folder."""
 
     def fault_in(self, text: str) -> Exception | None:
-        """Return the error that it could not open a file.
-
-        The text of its output tells. None where nothing tells.
-        """
+        """Return the error for a file that the command's output says it could not open."""
 
     def remove(self) -> object:
         """Remove what was made for the command."""
@@ -69,12 +63,14 @@ def operational_of(options: type) -> frozenset[str]:
 
 @dataclass(frozen=True)
 class Request:
-    """One prompt to complete. `id` and `repeat` identify the sample; an engine that asks a model ignores them.
+    """One prompt to complete.
+
+    `id` and `repeat` identify the sample; an engine that asks a model ignores them.
 
     `parts` are further parts of the user's last message, before its text: images, audio. `messages` is a conversation
-    in the place of prompt and system, of which the model continues a last message of the assistant; `tools` are
-    functions that it may call. All are in the form of the OpenAI API. With `logprobs` the reply has the
-    log-probabilities of its tokens, where the engine can.
+    that replaces prompt and system; the model continues its last message if that is the assistant's. `tools` are
+    functions that the model may call. All are in the form of the OpenAI API. With `logprobs` the reply has the
+    log-probabilities of its tokens, where the engine can give them.
     """
 
     id: str
@@ -97,32 +93,27 @@ class Request:
 
     @property
     def prefix(self) -> str:
-        """The text of the assistant that the model continues.
-
-        It is "" where there is none.
-        """
+        """The assistant's text that the model continues, or ""."""
         return prefix_of(self.messages)
 
 
 def prefix_of(messages: Sequence[Mapping[str, Any]]) -> str:
-    """Return the text of the assistant that the model continues.
-
-    It is that of a last message of the assistant, "" where there is none.
-    """
+    """Return the content of a last message of the assistant, which the model continues, or ""."""
     last = messages[-1] if messages else {}
     return str(last.get("content") or "") if last.get("role") == "assistant" and "tool_calls" not in last else ""
 
 
 @dataclass(frozen=True, slots=True)  # a recording holds millions
 class Reply:
-    """What came back. An engine that replays a recording alone sets `score`, `confidence`, `attacked` and `seconds`.
+    """What an engine answered.
 
-    `cached` is set where the reply was kept of an earlier run. `logprobs` has the natural logarithm of the probability
-    of each of the reply's tokens, where they were asked for. `tool_calls` has the name and the arguments, JSON text as
-    the model wrote it, of each function that it calls. `reasoning` is what the server gives apart from the text, and
-    `reasoning_tokens` counts those of `completion_tokens` that are reasoning, where the engine tells. `reading` is a
-    recording's own, see `accgate.records.Record`. `acceptance` is the mean number of tokens per decoding step of this
-    reply, where the engine tells: 1 and the accepted draft tokens.
+    Only an engine that replays a recording sets `score`, `confidence`, `attacked` and `seconds`. `cached` marks a reply
+    kept from an earlier run. `logprobs` has the natural logarithm of the probability of each token, where they were
+    requested. `tool_calls` has the name and the arguments of each function that the model calls; the arguments are JSON
+    text as the model wrote it. `reasoning` is what the server gives apart from the text; `reasoning_tokens` counts the
+    part of `completion_tokens` that is reasoning, where the engine reports it. `reading` comes from a recording, see
+    `accgate.records.Record`. `acceptance` is the mean number of tokens per decoding step, where the engine reports it:
+    1 plus the accepted draft tokens.
     """
 
     text: str | None
@@ -145,10 +136,10 @@ class Reply:
 
 @dataclass(frozen=True)
 class LogProbs:
-    """How likely a model finds a given continuation.
+    """Log-probabilities of the tokens of a given continuation.
 
-    It is the natural logarithm of the probability of each of its tokens. `greedy` says whether every token is the
-    model's first choice, None where the engine does not tell. `cached` is set where they were kept of an earlier run.
+    They are natural logarithms. `greedy` says whether every token is the model's first choice, or None where the engine
+    does not report it. `cached` marks values kept from an earlier run.
     """
 
     tokens: tuple[str, ...]
@@ -167,10 +158,9 @@ class LogProbs:
 
 
 def measurement_fault(texts: Sequence[LogProbs]) -> str | None:
-    """Say why the log-probabilities of a question's texts can be no model's.
+    """Say why the log-probabilities of a question's texts can be no model's, if so.
 
-    None where they can. No model finds every token certain, or many tokens equally likely to the last bit. A broken
-    server says so.
+    No model finds every token certain, or many tokens equally likely to the last bit. A broken server reports that.
 
     >>> measurement_fault([LogProbs(("a", "b"), (0.0, 0.0))])
     'every token has the log-probability 0: nothing was measured'
@@ -183,21 +173,24 @@ def measurement_fault(texts: Sequence[LogProbs]) -> str | None:
 
 
 class EngineDied(CannotEvaluate):
-    """The engine's process is gone, and every request to it fails.
+    """The engine's process is gone, so every request to it fails.
 
-    One started anew, or another replica, may answer.
+    A restarted one, or another replica, may answer.
     """
 
 
 class RequestFailed(Exception):
-    """This sample got no reply, and others may.
+    """This sample got no reply, though others may.
 
     The message becomes the record's `error`.
     """
 
 
 class Engine(Protocol):
-    """Who answers. `concurrency` is how many requests are worth having in flight."""
+    """The protocol of all engines.
+
+    `concurrency` is how many requests are worth having in flight.
+    """
 
     concurrency: int
 
@@ -224,36 +217,34 @@ class Engine(Protocol):
         """
 
     def describe(self) -> EngineInfo:
-        """Say what runs.
+        """Describe what runs.
 
-        It is valid after `start`.
+        Call it after `start`.
         """
 
     async def close(self) -> None:
         """Free everything.
 
-        It is safe to call twice, and after a failed start.
+        It may be called twice, and after a failed start.
         """
 
 
 def useful_in_flight(engine: Engine) -> int:
     """Return how many requests in flight use an engine fully.
 
-    More would only slow each other. Else it is its `concurrency`.
+    Beyond `saturated_at`, where an engine has it, requests only slow each other.
     """
     return min(engine.concurrency, getattr(engine, "saturated_at", None) or engine.concurrency)
 
 
-SCORING = "next token"  # the way in which engines score texts: those of one token together, as references keep it
+SCORING = "next token"  # how engines score texts, as references keep it: those of one token share a request
 
 
 class Scorer(Protocol):
     """An engine that can say how likely it finds given continuations."""
 
     async def score(self, request: Request, continuations: Sequence[str]) -> list[LogProbs]:
-        """Return the log-probabilities of each continuation's tokens.
-
-        They come right after the request's prompt.
+        """Return the log-probabilities of each continuation's tokens, right after the request's prompt.
 
         Raises
         ------
@@ -287,8 +278,8 @@ def tokens_after(
 ) -> list[int]:
     """Return the tokens of a continuation of a prompt.
 
-    The prompt has these tokens and this text. They are those of both texts together, or its own where a token would
-    reach over the boundary. `encode` adds no special tokens.
+    `prompt` and `text` are the prompt's tokens and its text. The continuation's tokens come from encoding both texts
+    together, or its text alone where a token would cross the boundary. `encode` adds no special tokens.
 
     >>> tokens_after(lambda text: [*map(ord, text)], [0, 97], "a", "b")
     [98]
@@ -308,9 +299,9 @@ def refuse_no_logarithms(values: Iterable[float]) -> None:
 
 @contextlib.asynccontextmanager
 async def side_by_side(*works: Awaitable[Any]) -> AsyncIterator[list[Any]]:
-    """Await works together.
+    """Run awaitables together for the length of a block.
 
-    At the end of the block those that have not ended are cancelled and awaited.
+    Those that still run when the block ends are cancelled and awaited.
     """
     import asyncio  # a plan needs none
 
@@ -326,7 +317,7 @@ async def side_by_side(*works: Awaitable[Any]) -> AsyncIterator[list[Any]]:
 async def all_or_first_error(works: Iterable[Awaitable[T]]) -> list[T]:
     """Await all, and return their results in order.
 
-    Where one fails, the others are cancelled first.
+    The first failure cancels the others.
     """
     import asyncio
 
@@ -335,22 +326,19 @@ async def all_or_first_error(works: Iterable[Awaitable[T]]) -> list[T]:
 
 
 def environment_of(*packages: str, environ: Mapping[str, str] = os.environ) -> dict[str, str]:
-    """Return versions of the packages, driver and image under an engine.
-
-    It stands on these on this machine.
-    """
+    """Return the versions of these packages, the GPU driver and the container image on this machine."""
     versions = {"image": environ.get(IMAGE, "")}
     for name in packages:
         with contextlib.suppress(metadata.PackageNotFoundError):
             versions[name.removesuffix("-python")] = metadata.version(name)
     with contextlib.suppress(OSError):
-        found = re.search(r"Module\b.*?\s(\d+(?:\.\d+)+)\s", DRIVER.read_text(encoding="utf-8", errors="replace"))
-        versions["driver"] = found[1] if found else ""
+        match = re.search(r"Module\b.*?\s(\d+(?:\.\d+)+)\s", DRIVER.read_text(encoding="utf-8", errors="replace"))
+        versions["driver"] = match[1] if match else ""
     return {name: version for name, version in versions.items() if version}
 
 
 def cpu_name() -> str:
-    """Name the processor, as the operating system does."""
+    """Return the processor's name as the operating system has it."""
     with contextlib.suppress(OSError):
         if match := re.search(r"model name\s*: (.+)", Path("/proc/cpuinfo").read_text(encoding="utf-8")):
             return match[1].strip()

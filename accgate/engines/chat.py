@@ -1,8 +1,8 @@
-"""Whether a server does what a conversation asks of it.
+"""Checks that a server does what a conversation needs, once per run.
 
-It is asked once, since most ignore what they do not know. A server that starts a new message after the assistant's
-prefix, or that shows the model no tools, answers another prompt than the one that was written; nothing in its reply
-says so, but the number of the prompt's tokens does.
+Most servers ignore fields they do not know. One that starts a new message after the assistant's prefix, or hides the
+tools from the model, answers another prompt than the task wrote. Its reply does not show that, but the number of prompt
+tokens does.
 """
 
 import asyncio
@@ -23,7 +23,7 @@ TOOL = {
 
 
 class ChatProbe:
-    """What is known of a server's chats.
+    """What is known about a server's chats.
 
     `ask` sends a request, and `label` names the server in messages.
     """
@@ -35,9 +35,7 @@ class ChatProbe:
         self._repeats_prefix: bool | None = None
 
     async def answer(self, request: Request) -> Reply:
-        """Ask a request, and strip the prefix from its reply.
-
-        Some servers repeat it there.
+        """Send a request, and strip the prefix that some servers repeat in the reply.
 
         Raises
         ------
@@ -84,21 +82,21 @@ class ChatProbe:
     async def _check_continued(self, request: Request, messages: list[Any], tokens: int | None) -> None:
         """Refuse a server that ends the assistant's message and starts another.
 
-        The tokens of its prompt tell. A continued prompt has fewer tokens than one with a new message, or no more than
-        one with the text in its first message.
+        A continued prompt has fewer tokens than one with a new message, or no more than one with the same text in its
+        first message.
         """
         started = await self._probe(request, messages, extra={**request.extra, **NO_PREFIX})
         longer = await self._probe(request, [{**HI, "content": f"Hi {TEXT}"}])
-        new, added = started.prompt_tokens, longer.prompt_tokens
-        if tokens is None or new is None or added is None:
+        with_new_message, in_first_message = started.prompt_tokens, longer.prompt_tokens
+        if tokens is None or with_new_message is None or in_first_message is None:
             raise CannotEvaluate(self._no_prefix(", or does not say so: its replies have no usage.prompt_tokens"))
-        if tokens >= new and tokens > added:
+        if tokens >= with_new_message and tokens > in_first_message:
             raise CannotEvaluate(self._no_prefix(", but starts a new one after it"))
 
     def _no_prefix(self, why: str) -> str:
         fix = "Use vLLM, SGLang or llama.cpp, or leave that message out of the task"
-        known = "If you know that the server continues it, say so: sampling.extra.continue_final_message = true"
-        return f"{self._label()} does not continue the assistant's last message{why}. {fix}. {known}"
+        declare = "If you know that the server continues it, say so: sampling.extra.continue_final_message = true"
+        return f"{self._label()} does not continue the assistant's last message{why}. {fix}. {declare}"
 
     async def _probe(self, request: Request, messages: list[Any], **fields: Any) -> Reply:
         plain = {"max_tokens": 1, "temperature": 0.0, "stop": (), "parts": (), "tools": (), "tool_choice": None}

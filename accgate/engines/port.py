@@ -1,180 +1,131 @@
 """llama.cpp's own HTTP port in this process, and its prompt cache in whole blocks.
 
-A request that is asked at the port can be cut off, a call in Python cannot.
+A request at the port can be cut off; a call in Python cannot.
 
-A kernel rounds by the shape of its batch. llama.cpp goes on from wherever a prompt begins to differ from what its slot
-holds, so the batches that compute the rest have shapes that depend on what came before. Here it goes on only from a
-multiple of its batch (`n_ubatch`), so that each token of a prompt has one batch that it can be computed in; vLLM's
-prefix cache counts in blocks too. Requests take turns: the batches of one hold no tokens of another.
+A kernel rounds by the shape of its batch. llama.cpp continues wherever a prompt begins to differ from its slot's
+content, so the shapes of the remaining batches depend on earlier requests. Here it continues only from a multiple of
+its batch (`n_ubatch`), so each token of a prompt has only one batch in which it can be computed; vLLM's prefix cache
+counts in blocks too. Requests take turns, so no batch holds tokens of two of them.
 """
 
+import asyncio
 import contextlib
-import http.client
 import json
-import socket
-import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
-from urllib.parse import urlsplit
 
-from accgate.engines.wire import second_beginning, tell_second_beginning
+from accgate.engines.wire import error_text, second_beginning, tell_second_beginning
 
 Body = dict[str, Any]
-TOKENS = 60.0  # seconds for a prompt's tokens
-
-
-class WasCut(Exception):
-    """Nobody waits for the answer any more."""
-
-
-class Cut:
-    """The end of one request, from another thread than the one that asks.
-
-    The server then frees the request's slot.
-    """
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._socket: socket.socket | None = None
-        self._is_done = False
-
-    def now(self) -> None:
-        """End the request, or see to it that it is not asked."""
-        with self._lock:
-            self._is_done = True
-            if self._socket is not None:
-                with contextlib.suppress(OSError):  # the server closed it
-                    self._socket.shutdown(socket.SHUT_RDWR)
-
-    @contextlib.contextmanager
-    def ends(self, connection: http.client.HTTPConnection) -> Iterator[None]:
-        """Connect, and end that connection when it is time.
-
-        Raises
-        ------
-        WasCut
-            In the place of whatever goes wrong because of it.
-        """
-        try:
-            connection.connect()
-            with self._lock:
-                self._socket = connection.sock
-            self.check()
-            yield
-        except (OSError, http.client.HTTPException, ValueError):
-            self.check()
-            raise
-        finally:
-            with self._lock:
-                self._socket = None
-
-    def check(self) -> None:
-        """Raise WasCut where it was time."""
-        if self._is_done:
-            raise WasCut
+TOKENS = 60.0  # seconds for a prompt's tokens, which llama.cpp gives at once unless it hangs
 
 
 class Port:
     """The port at `address`, which `key` opens.
 
-    `slots` are the requests that are decoded at once.
+    `slots` is how many requests llama.cpp decodes at once.
     """
 
     def __init__(self, address: str, key: str, slots: int) -> None:
-        self._place, self._slots = urlsplit(address).netloc, slots
+        self._address, self._slots = address, slots
         self._headers = {"Authorization": f"Bearer {key}", "Content-Type": "application/json"}
 
-    def post(self, path: str, body: Body, cut: Cut, timeout: float | None = None) -> Any:
-        """Send a request, and return the response, an error's too."""
-        connection = http.client.HTTPConnection(self._place, timeout=timeout)
-        with contextlib.closing(connection), cut.ends(connection):
-            connection.request("POST", path, json.dumps(body).encode(), self._headers)
-            return json.loads(connection.getresponse().read())
+    async def post(self, path: str, body: Body, seconds: float | None = None) -> Any:
+        """Send a request, and return the response, an error's included.
 
-    def prompt(self, body: Body, cut: Cut) -> tuple[str, list[int]]:
-        """Return the text of a request's prompt, and its tokens.
-
-        Of a chat it is by its template.
+        Cancelling it closes its connection, upon which the server frees its slot.
         """
-        prompt = body.get("prompt")
-        if prompt is None:
-            prompt = self.post("/apply-template", body, cut, TOKENS)["prompt"]
-        return prompt, self.tokens(prompt, cut, add_special=True)
+        import aiohttp
 
-    def tokens(self, text: str, cut: Cut, *, add_special: bool = False) -> list[int]:
+        limit = aiohttp.ClientTimeout(total=seconds)
+        async with (
+            aiohttp.ClientSession(self._address, headers=self._headers, timeout=limit) as session,
+            session.post(path, data=json.dumps(body)) as response,
+        ):
+            return json.loads(await response.read())
+
+    async def prompt(self, body: Body) -> tuple[str, list[int]]:
+        """Return the text of a request's prompt, with the chat template applied, and its tokens."""
+        response = body if "prompt" in body else await self.post("/apply-template", body, TOKENS)
+        if "prompt" not in response:
+            raise ValueError(error_text(response))
+        return response["prompt"], await self.tokens(response["prompt"], add_special=True)
+
+    async def tokens(self, text: str, *, add_special: bool = False) -> list[int]:
         """Return the tokens of a text."""
         body = {"content": text, "add_special": add_special, "parse_special": True}
-        return list(self.post("/tokenize", body, cut, TOKENS)["tokens"])
+        return list((await self.post("/tokenize", body, TOKENS))["tokens"])
 
-    def await_slot(self, slot: int) -> None:
+    async def await_slot(self, slot: int) -> None:
         """Wait until a slot is free.
 
-        A request for it has its turn only then.
+        A request for that slot gets its turn only then.
         """
-        body = {"prompt": [0], "max_tokens": 0, "id_slot": slot, "cache_prompt": False}
-        with contextlib.suppress(OSError, http.client.HTTPException, ValueError):  # the server has ended
-            self.post("/v1/completions", body, Cut())
+        import aiohttp
 
-    def await_idle(self) -> None:
+        body = {"prompt": [0], "max_tokens": 0, "id_slot": slot, "cache_prompt": False}
+        with contextlib.suppress(aiohttp.ClientError, OSError, ValueError):  # the server has ended
+            await self.post("/v1/completions", body)
+
+    async def await_idle(self) -> None:
         """Wait until no slot has anything to do."""
         for slot in range(self._slots):
-            self.await_slot(slot)
+            await self.await_slot(slot)
 
 
 class Blocks:
-    """What a server's slots hold.
+    """What a server's slots hold, in blocks of `size` tokens.
 
-    `size` tokens are a block, and without `reuse` none is cached.
+    Without `reuse` nothing is cached.
     """
 
     def __init__(self, port: Port, size: int, slots: int, *, reuse: bool = True) -> None:
         self._port, self._size, self._reuse = port, size, reuse
-        self._turn = threading.Lock()
+        self._turn = asyncio.Lock()
+        self._busy: int | None = None  # the slot of a request that was cut off
         self._prompts: dict[int, Sequence[int]] = dict.fromkeys(range(slots), ())  # least recently used first
 
-    def answer(self, path: str, body: Body, cut: Cut) -> Any:
-        """Ask as if the request were the server's first and only one.
-
-        It waits for its turn.
-        """
-        tokens = self._tokens(body, cut) if self._reuse else []
-        with self._turn:
-            cut.check()
+    async def answer(self, path: str, body: Body) -> Any:
+        """Wait for a turn, then ask as if the request were the server's only one."""
+        tokens = await self._tokens(body) if self._reuse else []
+        async with self._turn:
+            if self._busy is not None:  # this request's batches must hold no tokens of that one
+                await self._port.await_slot(self._busy)
             slot, begin = slot_for(self._prompts, tokens, self._size)
             del self._prompts[slot]
-            self._prompts[slot] = ()  # until it is known
-            try:
-                response, self._prompts[slot] = self._ask(path, body, tokens, slot, begin, cut)
-            except WasCut:
-                self._port.await_slot(slot)  # the next request's batches must hold no tokens of this one
-                raise
+            self._prompts[slot] = ()  # unknown while the request runs
+            self._busy = slot
+            response, self._prompts[slot] = await self._ask(path, body, tokens, slot, begin)
+            self._busy = None
             return response
 
-    def _ask(
-        self, path: str, body: Body, tokens: Sequence[int], slot: int, begin: int, cut: Cut
+    async def _ask(
+        self, path: str, body: Body, tokens: Sequence[int], slot: int, begin: int
     ) -> tuple[Any, Sequence[int]]:
-        """Return the response, and the prompt that the slot holds then."""
+        """Return the response, and the prompt that the slot holds afterwards."""
         cached = {"id_slot": slot, "n_cache_reuse": 0, "cache_prompt": True}
         if begin:
             # What the slot holds beyond the block gives way to a token with which the prompt does not go on.
             end = {"prompt": [*tokens[:begin], int(tokens[begin] == 0)], "max_tokens": 0}
-            ready = self._port.post("/v1/completions", end | cached, cut)
-            response = self._port.post(path, body | cached, cut)
+            ready = await self._port.post("/v1/completions", end | cached)
+            response = await self._port.post(path, body | cached)
             if _cached_tokens(ready) == _cached_tokens(response) == begin:
                 return response, tokens
             tokens = []  # the slot or the prompt holds other tokens than assumed
-        return self._port.post(path, body | cached | {"cache_prompt": False}, cut), tokens
+        return await self._port.post(path, body | cached | {"cache_prompt": False}), tokens
 
-    def _tokens(self, body: Body, cut: Cut) -> list[int]:
-        """Return the prompt's tokens.
+    async def _tokens(self, body: Body) -> list[int]:
+        """Return the prompt's tokens, or none where the server cannot give them.
 
-        There are none where they cannot be had, and the prompt is computed whole.
+        A prompt without tokens is computed whole.
         """
+        import aiohttp
+
         if isinstance(prompt := body.get("prompt"), list):
             return prompt
         try:
-            text, tokens = self._port.prompt(body, cut)
-        except (OSError, http.client.HTTPException, ValueError, KeyError, TypeError):
+            text, tokens = await self._port.prompt(body)
+        except (aiohttp.ClientError, asyncio.TimeoutError, OSError, ValueError, KeyError, TypeError):
             return []
         if prompt is not None and (fault := second_beginning(text, tokens)) is not None:
             tell_second_beginning(fault)
@@ -184,8 +135,8 @@ class Blocks:
 def slot_for(prompts: Mapping[int, Sequence[int]], tokens: Sequence[int], size: int) -> tuple[int, int]:
     """Choose the slot that shares most blocks with a prompt.
 
-    Of equals it is the least recently used. Return the tokens of those blocks, too. At least one token is left to
-    compute.
+    It also returns how many tokens those blocks have. Among equals it takes the least recently used. At least one token
+    remains to compute.
 
     >>> slot_for({0: (), 1: (7, 8, 9, 4), 2: (7, 8, 9, 9, 1)}, [7, 8, 9, 9, 5, 6], 2)
     (2, 4)
@@ -198,15 +149,15 @@ def slot_for(prompts: Mapping[int, Sequence[int]], tokens: Sequence[int], size: 
 
 
 def _common(first: Sequence[int], second: Sequence[int]) -> int:
-    """Count the tokens with which two prompts begin alike."""
-    both = zip(first, second, strict=False)
-    return next((number for number, (a, b) in enumerate(both) if a != b), min(len(first), len(second)))
+    """Count the leading tokens that two prompts share."""
+    pairs = zip(first, second, strict=False)
+    return next((number for number, (a, b) in enumerate(pairs) if a != b), min(len(first), len(second)))
 
 
 def _cached_tokens(response: Any) -> int | None:
-    """Count the tokens of the prompt that the server took from its cache.
+    """Return how many tokens of the prompt came from the server's cache.
 
-    None in an error.
+    An error response has none.
     """
     with contextlib.suppress(KeyError, TypeError):
         return int(response["usage"]["prompt_tokens_details"]["cached_tokens"])

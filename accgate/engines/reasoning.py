@@ -1,6 +1,6 @@
-"""The reasoning in a reply apart from its answer.
+"""The reasoning in a reply, separated from its answer.
 
-It comes in the forms that models write and the parsers of vLLM know.
+It covers the forms that models write and that vLLM's parsers know.
 """
 
 import re
@@ -50,10 +50,10 @@ QUOTES = "`'\"“”‘’«»"  # noqa: RUF001
 
 @dataclass(frozen=True)
 class Split:
-    """A reply in two.
+    """A reply in two parts.
 
-    `reasoning` is None where it has none, and `answer` is None where the reply ended within the thought. `unopened`
-    says that the thought has only its closing mark: the prompt opens it.
+    `reasoning` is None where there is none, and `answer` is None where the reply ended within the thought. `unopened`
+    means that only the closing mark is there, because the prompt opened the thought.
     """
 
     answer: str | None
@@ -62,9 +62,9 @@ class Split:
 
 
 def split_reasoning(text: str, *, cut: bool = False, opened: str = "") -> Split:
-    r"""Split a reply into what it says after its thought, and the thought.
+    r"""Split a reply into its answer and its thought.
 
-    A thought begins a reply or a line of it. A mark within a line, in quotes or in a code block is prose, and a closing
+    A thought begins a reply or a line of it. A mark within a line, in quotes or in a code block is prose. A closing
     mark that nothing opened ends a thought that the prompt began.
 
     Parameters
@@ -92,9 +92,7 @@ def split_reasoning(text: str, *, cut: bool = False, opened: str = "") -> Split:
 
 
 def opened_by(prompt: str) -> str:
-    r"""Return the mark with which a prompt opens the thought of its reply.
-
-    It is empty where it does not.
+    r"""Return the mark with which a prompt opens the thought of its reply, or "".
 
     >>> opened_by("What is 2 + 3?<|assistant|><think>\n"), opened_by("What is 2 + 3?")
     ('<think>\n', '')
@@ -133,7 +131,7 @@ def _apriel(text: str) -> Split | None:
 class _Mark:
     """One mark of a thought.
 
-    It has its pair, whether it opens, and its place.
+    `pair` is its index in `PAIRS`.
     """
 
     pair: int
@@ -162,7 +160,7 @@ def _split_marks(text: str) -> Split:
 def _thoughts(text: str) -> Iterator[tuple[int, slice, int | None]]:
     """Yield where each thought starts, its text, and where it ends.
 
-    The end is None where nothing closes it.
+    The end is None for a thought that nothing closes.
     """
     marks, at, prose = [*_marks(text)], 0, 0  # marks before `prose` are mentions
     for number, mark in enumerate(marks):
@@ -185,7 +183,7 @@ def _thoughts(text: str) -> Iterator[tuple[int, slice, int | None]]:
 
 
 def _marks(text: str) -> Iterator[_Mark]:
-    """Yield the marks of a text, without those in quotes."""
+    """Yield the marks of a text, except those in quotes."""
     for match in MARK.finditer(text):
         before, after = text[match.start() - 1 : match.start()], text[match.end() : match.end() + 1]
         if not (before and after and before in QUOTES and after in QUOTES):
@@ -196,7 +194,7 @@ def _marks(text: str) -> Iterator[_Mark]:
 def _opens_thought(text: str, at: int, mark: _Mark, *, is_closed: bool) -> bool:
     """Tell whether an opening mark is more than a mention.
 
-    `at` is where an earlier thought ended.
+    `at` is where the thought before it ended.
     """
     if not text[at : mark.start].strip():
         return True
@@ -207,9 +205,9 @@ def _opens_thought(text: str, at: int, mark: _Mark, *, is_closed: bool) -> bool:
 
 
 def _are_mentioned(text: str, at: int, mark: _Mark, close: _Mark) -> bool:
-    """Tell whether two marks are on one line, or in one code block.
+    """Tell whether two marks are only mentioned.
 
-    The first opens nothing, and the next one closes.
+    They are if they stand on one line, or in one code block.
     """
     between, is_code = text[mark.end : close.start], text.count("```", at, mark.start) % 2 == 1
     return "\n" not in between or (is_code and "```" not in between)
@@ -223,10 +221,7 @@ def _is_alone(text: str, mark: _Mark) -> bool:
 
 
 def without_blank_lines(text: str) -> str:
-    """Remove blank lines before a text.
-
-    The first line keeps its indentation, which may be code.
-    """
+    """Remove blank lines before a text, and keep the first line's indentation, which may be code."""
     return re.sub(r"\A(?:[^\S\n]*\n)+", "", text)
 
 

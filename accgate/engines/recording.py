@@ -1,7 +1,4 @@
-"""Scores or replies from a file.
-
-So a gate runs where the evaluation happened elsewhere.
-"""
+"""Scores or replies from a file, for evaluations that ran elsewhere."""
 
 from __future__ import annotations
 
@@ -23,14 +20,14 @@ from accgate.records.file import CAN_HOLD, READINGS, is_number
 from accgate.records.ids import Ids
 from accgate.result import EngineInfo
 
-SHORT = 16  # letters of a reply that others may give too
+SHORT = 16  # letters; equal replies shorter than this share one text in memory
 
 
 def _is_cost(value: Any) -> bool:
     return is_number(value) and bool(value >= 0)
 
 
-# What a row's columns can hold beside nothing, and what to write where they do not.
+# Tests of the values in a row's columns, null aside, and what to write instead of a wrong one.
 COLUMNS: Mapping[str, tuple[Callable[[Any], bool], str]] = {
     "score": (CAN_HOLD["score"], "a finite number of points, or null"),
     "reply": (lambda value: isinstance(value, str), "text"),
@@ -51,10 +48,10 @@ class Options:
 
 
 class RecordedEngine:
-    """A replay of rows of `id`, optional `repeat`, and `score` (points) or `reply`.
+    """A replay of rows with `id`, optional `repeat`, and `score` (points) or `reply`.
 
-    A score goes before a reply. A row may have `confidence`, `attacked`, `attacked_reading`, `finish_reason`,
-    `reading`, `reasoning`, `completion_tokens`, `seconds` and `acceptance` too, as run records do.
+    A score takes precedence over a reply. A row may also have `confidence`, `attacked`, `attacked_reading`,
+    `finish_reason`, `reading`, `reasoning`, `completion_tokens`, `seconds` and `acceptance`, as run records do.
     """
 
     concurrency = 1
@@ -81,7 +78,7 @@ class RecordedEngine:
         if self._rows:
             return
         rows: list[Reply | RequestFailed | str] = []
-        texts: dict[str, str] = {}  # of short replies each once: most are one of few answers
+        texts: dict[str, str] = {}  # short replies, each once, since most are one of few answers
         lines, repeats = array("q"), list[int]()
 
         def ids() -> Iterator[str]:
@@ -120,7 +117,7 @@ class RecordedEngine:
         return row["id"], repeat, RequestFailed(str(failure)) if failure and score is None else self._reply(row)
 
     def _reply(self, row: Mapping[str, Any]) -> Reply:
-        """Return what a row holds beside its identity, scores in points."""
+        """Return a row's reply, with scores in points."""
         attacked, readings = row.get("attacked"), row.get("attacked_reading")
         tokens, seconds = row.get("completion_tokens"), row.get("seconds")
         several = attacked if isinstance(attacked, list) else [attacked]
@@ -159,38 +156,32 @@ class RecordedEngine:
         raise RequestFailed(f"{self.path} has no record of this sample; did its prompt or dataset change?")
 
     def missing_ids(self, wanted: Iterable[str]) -> list[str]:
-        """Wanted ids without any record."""
+        """Return the wanted ids that have no record."""
         return Ids(wanted).without(self._sorted)
 
     def unknown_ids(self, datasets: Iterable[Ids]) -> list[str]:
-        """Recorded ids that are in none of these datasets."""
+        """Return the recorded ids that none of these datasets has."""
         as_recorded = self._sorted.take(np.argsort(self._places))
         return [*dict.fromkeys(as_recorded.without(*datasets))]
 
     def describe(self) -> EngineInfo:
-        """Return the file's name.
-
-        It does not say what produced it.
-        """
+        """Return the file's name, since nothing says what produced it."""
         return EngineInfo("recorded", self.path.name, "recorded")
 
     async def close(self) -> None:
-        """Forget the rows, for deciding needs none."""
+        """Forget the rows, which deciding does not need."""
         self._rows, self._repeats, self._sorted, self._places = [], [], Ids(), Ids().by_text
 
 
 def recording_path(model: str, folder: Path) -> Path:
-    """Return the file of a recording, relative to `folder`.
-
-    Raises KeyFaults where there is none.
-    """
+    """Return the path of a recording, or raise KeyFaults where there is none."""
     return model_file_in(folder, model, "a JSONL or CSV file with id and score or reply")
 
 
 def recording_of(engine: object) -> RecordedEngine | None:
-    """Return the recording that answers, with its file read.
+    """Return the recording that answers, alone or in replicas, with its file read.
 
-    It may be alone or in replicas. None where a model answers.
+    An engine that asks a model has none.
 
     Raises
     ------

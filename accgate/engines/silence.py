@@ -1,6 +1,6 @@
-"""An engine that gives no reply at all.
+"""The wait for an engine that gives no reply.
 
-The terminal says so, then the wait for it ends.
+The terminal reports the silence, then the wait ends.
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ from datetime import datetime, timedelta
 from typing import Any, Literal, TypeVar
 
 from accgate.engines.base import EngineDied
-from accgate.errors import CannotEvaluate
 
 if sys.version_info >= (3, 11):  # its asyncio.wait_for still forgets a cancellation that comes with the outcome
     from asyncio import timeout as timeout  # noqa: PLC0414
@@ -26,9 +25,10 @@ else:
 T = TypeVar("T")
 Sign = Literal["reply", "life", "none"]
 
-SLOWEST = 10.0  # times the slowest reply so far
-LONGEST = 2.0  # times what that reply would have taken with as many tokens as one that is awaited may have
-LEAST = 0.2  # of the longest silence that the options allow
+# Of judgement: a limit must outlast the slowest honest reply, and end long before a CI job's own limit.
+SLOWEST = 10.0  # times the slowest reply so far is a stall
+LONGEST = 2.0  # times that reply, scaled to the tokens that an awaited one may have, is a stall too
+LEAST = 0.2  # share of the longest silence below which the limit never falls
 WARN_SHARE = 0.25  # of the limit, after which the terminal says that nothing comes
 ADVICE = (
     "finished samples are kept: find out what holds it up, then go on with --resume. Where replies may take longer, "
@@ -39,7 +39,7 @@ ADVICE = (
 class Stalled(EngineDied):
     """Requests wait, and no reply came within the limit.
 
-    `fact` says who, how long and since when.
+    `fact` says who is silent, for how long and since when.
     """
 
     def __init__(self, fact: str, advice: str = "") -> None:
@@ -54,7 +54,7 @@ class Stalled(EngineDied):
 class _Waiting:
     """A request that waits.
 
-    It has the task that awaits it, since when, and how many tokens its reply may have.
+    `since` is when it began, and `tokens` is how many its reply may have.
     """
 
     task: asyncio.Task[Any] | None
@@ -63,20 +63,20 @@ class _Waiting:
     cut: Stalled | None = None
 
     def is_cancelled_too(self) -> bool:
-        """Tell whether the task is cancelled for another reason as well.
+        """Tell whether something besides `Silence` cancelled the task.
 
-        Its wait was cut off, and Python 3.11 counts.
+        Only Python 3.11 and later count cancellations.
         """
         return sys.version_info >= (3, 11) and self.task is not None and self.task.uncancel() > 0
 
 
 @dataclass(eq=False)
 class Silence:
-    """A wait for the replies of one engine, or one server.
+    """A wait for the replies of one engine or one server.
 
-    It ends once none of them comes. Before the first reply it lasts `most` seconds. After that it lasts ten times as
-    long as the slowest reply so far, longer where a reply that is awaited may have many more tokens, but from a fifth
-    of `most` to `most`. Time in which this process did not run, or its event loop was busy, does not count.
+    It ends when none of them comes. Before the first reply it lasts `most` seconds. After that it lasts ten times as
+    long as the slowest reply so far, and longer if an awaited reply may have many more tokens, but always between a
+    fifth of `most` and `most`. Time in which this process did not run, or its event loop was busy, does not count.
 
     `who` names the engine in messages; `tell` prints a line on the terminal.
     """
@@ -99,7 +99,7 @@ class Silence:
 
     @property
     def limit(self) -> float:
-        """Seconds of silence that are awaited now."""
+        """Seconds of silence that are tolerated now."""
         if not self._slowest:
             return self.most
         longer = max((waiting.tokens for waiting in self._waiting), default=1) / self._tokens
@@ -107,9 +107,9 @@ class Silence:
         return min(self.most, max(LEAST * self.most, derived))
 
     async def reply(self, answer: Awaitable[T], tokens: int = 1, sign: Callable[[T], Sign] = lambda _: "reply") -> T:
-        """Return what the engine answers. Its reply may have so many tokens.
+        """Return what the engine answers, in at most `tokens` tokens.
 
-        `sign` says what an outcome is: a reply, only a sign of life, or not even that.
+        `sign` classifies an outcome: a reply, only a sign of life, or neither.
 
         Raises
         ------
@@ -117,14 +117,14 @@ class Silence:
             When nothing comes, of this request and of all others.
         """
         waiting = _Waiting(asyncio.current_task(), self.clock(), tokens)
-        if not self._waiting:  # what was silent until here still is: attempts can be given up and made again
+        if not self._waiting:  # the silence goes on, since attempts can be given up and made again
             self._looked = waiting.since
         self._waiting.add(waiting)
         if self._timer is None:
             self._timer = asyncio.get_running_loop().call_later(self._tick, self._look)
         try:
             outcome = await answer
-            if (kind := sign(outcome)) == "none" and self._count() >= self.limit:  # given up at the limit itself
+            if (kind := sign(outcome)) == "none" and self._count() >= self.limit:  # it gave up at the limit itself
                 waiting.task = None
                 self._cut()
         except asyncio.CancelledError:
@@ -146,14 +146,17 @@ class Silence:
         return outcome
 
     def heard(self) -> None:
-        """Note a sign of life, with which the silence begins anew."""
+        """Record a sign of life, which restarts the count of silence."""
         self._silent, self._looked = 0.0, self.clock()
         if self._warned:
             self._warned = False
             self.tell(f"{self.who} answers again")
 
     def _look(self) -> None:
-        """Count the silence. The timer runs only while something is awaited."""
+        """Count the silence, and warn or end the wait.
+
+        The timer runs only while a request waits.
+        """
         self._timer = None
         if not self._waiting:
             return
@@ -191,24 +194,7 @@ class Silence:
 
 
 async def at_most(seconds: float | None, work: Awaitable[object]) -> None:
-    """Await something for so many seconds, then cancel it and go on."""
+    """Await something for up to `seconds`, then cancel it and go on."""
     with contextlib.suppress(asyncio.TimeoutError):
         async with timeout(seconds):
             await work
-
-
-async def within(seconds: float, loading: Awaitable[T], late: str) -> T:
-    """Return what is loaded, if that ends in time.
-
-    It is cancelled and awaited otherwise.
-
-    Raises
-    ------
-    CannotEvaluate
-        `late`, when it does not.
-    """
-    try:
-        async with timeout(seconds):
-            return await loading
-    except asyncio.TimeoutError:
-        raise CannotEvaluate(late) from None

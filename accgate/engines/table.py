@@ -1,6 +1,6 @@
-"""The engines by name.
+"""The table of engines.
 
-Here is how one is made of a model's table, and which of its options can change no answer.
+It makes one from a model's table, and knows what its options mean.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ if TYPE_CHECKING:
 class Kind(NamedTuple):
     """One kind of engine.
 
-    `make` returns the engine of a table, not yet started. `operational` names the options that can change no answer.
-    `file` finds the file that `model` names, for kinds that always read one. `determinism` says of options whether a
-    reply then depends on its request alone, and in which way, for kinds that know it. `refuse_broken_template` renders
-    chats with a model's template, where it is on this machine.
+    `make` returns the engine of a table, not yet started. `operational` names the options that change no answer. `file`
+    finds the file that `model` names, for kinds that always read one. `determinism` tells from the options whether a
+    reply depends only on its request, and how, for kinds that know it. `refuse_broken_template` renders chats with a
+    model's template, where it is on this machine.
     """
 
     make: Callable[[ModelTable], Engine]
@@ -88,7 +88,7 @@ KINDS: Mapping[str, Callable[[], Kind]] = {
 def create(engine: str, table: ModelTable) -> Engine:
     """Make the engine of a model's table, not yet started.
 
-    Nothing heavy is imported but vLLM and xllamacpp, to check their options.
+    Checking options imports vLLM or xllamacpp, but no other heavy package.
 
     Raises
     ------
@@ -102,9 +102,7 @@ def create(engine: str, table: ModelTable) -> Engine:
 
 
 def check_options(engine: str, table: ModelTable) -> None:
-    """Check the options and files of a model as a run does first.
-
-    Nothing is started, loaded or reached.
+    """Check the options and files of a model as a run does first, without starting anything.
 
     Raises
     ------
@@ -119,9 +117,9 @@ def check_options(engine: str, table: ModelTable) -> None:
 
 
 def server_engine(engine: str, table: ModelTable) -> OpenAIEngine | None:
-    """Make the engine of a model's table where it asks servers.
+    """Make the engine of a model's table if it asks servers, not yet started.
 
-    It is not yet started. None for engines that load the model.
+    Engines that load the model give None.
 
     Raises
     ------
@@ -132,9 +130,7 @@ def server_engine(engine: str, table: ModelTable) -> OpenAIEngine | None:
 
 
 def check_template(engine: str, table: ModelTable, requests: Sequence[Request]) -> None:
-    """Render chats with a model's chat template.
-
-    It can be read before the weights are loaded.
+    """Render chats with a model's chat template, before its weights are loaded.
 
     Raises
     ------
@@ -150,7 +146,7 @@ def check_template(engine: str, table: ModelTable, requests: Sequence[Request]) 
 def model_file(engine: str, model: str, folder: Path) -> Path | None:
     """Return the file that a model names.
 
-    None for an engine that asks a server or loads a whole folder.
+    An engine that asks a server or loads a whole folder has none.
 
     Raises
     ------
@@ -162,7 +158,7 @@ def model_file(engine: str, model: str, folder: Path) -> Path | None:
 
 
 def split_parts(path: Path) -> list[Path]:
-    """List all parts of a GGUF file that is split over several.
+    """List all parts of a split GGUF file.
 
     llama.cpp finds the others beside the first.
     """
@@ -171,9 +167,9 @@ def split_parts(path: Path) -> list[Path]:
 
 
 def inner_of(engine: str, options: Mapping[str, Any]) -> tuple[str, Mapping[str, Any]]:
-    """Return what each replica on a cluster runs and its options.
+    """Return the engine that answers, and its options.
 
-    Of a model on one machine they are its own.
+    For `ray` that is the engine of the replicas.
     """
     if engine != "ray":
         return engine, options
@@ -182,10 +178,10 @@ def inner_of(engine: str, options: Mapping[str, Any]) -> tuple[str, Mapping[str,
 
 
 def determinism(engine: str, options: Mapping[str, Any]) -> bool | str | None:
-    """Tell whether a model's reply depends on its request alone.
+    """Tell whether a model's reply depends only on its request.
 
-    What else is in flight must not count. None where nobody can say. An engine that has a way of its own says which:
-    replies of another way round otherwise.
+    What else is in flight must not matter. None means that nobody knows. Two ways of determinism round differently, so
+    an engine with its own way returns its name.
 
     >>> determinism("llamacpp", {}), determinism("vllm", {"dtype": "half"}), determinism("openai", {})
     ('blocks of 64', False, None)
@@ -198,9 +194,9 @@ def determinism(engine: str, options: Mapping[str, Any]) -> bool | str | None:
 
 
 def split_options(engine: str, options: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Split options into those that can change an answer, and others.
+    """Split options into those that can change an answer and the operational ones.
 
-    The others are where it runs, how long it waits, how much at once.
+    The operational ones set where a model runs, how long it waits, how much it does at once.
 
     >>> split_options("openai", {"serve": ["vllm", "serve", "m"], "timeout": 60})
     ({'serve': ['vllm', 'serve', 'm']}, {'timeout': 60})

@@ -1,6 +1,6 @@
-"""A model's chat template, rendered with a sample before its weights are loaded.
+"""A model's chat template, rendered with a sample before the weights are loaded.
 
-It is parsed as transformers does it.
+It is parsed as transformers parses it.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ TOKENS = ("bos_token", "eos_token", "unk_token", "sep_token", "pad_token", "cls_
 class Template(NamedTuple):
     """The text of a chat template.
 
-    It has the key of the model's table that names it, and the file that holds it.
+    `key` is the key of the model's table that names it, and `path` its file.
     """
 
     text: str
@@ -41,10 +41,9 @@ class Template(NamedTuple):
 
 
 def refuse_broken_template(table: ModelTable, requests: Sequence[Request]) -> None:
-    """Render chats with the template of a model's table or local folder.
+    """Render chats with the template in a model's table or local folder, if there is one.
 
-    That is if there is one to be read. The text of a message may be a part of a list too, which some templates need.
-    One of the chats must do in one form.
+    Some templates need a message's text as a list of parts, so each chat is tried in both forms. One success is enough.
 
     Raises
     ------
@@ -83,7 +82,7 @@ def refuse_broken_template(table: ModelTable, requests: Sequence[Request]) -> No
 def _template(table: ModelTable, folder: Path, config: Mapping[str, Any]) -> Template | None:
     """Find the template that renders a chat.
 
-    None where none is here, or another way than Jinja's is chosen.
+    There is none to check where it lies elsewhere, or where another renderer than Jinja is chosen.
     """
     if table.options.get("tokenizer_mode", "auto") not in ("auto", "hf", "slow") or (folder / TEKKEN).exists():
         return None
@@ -101,7 +100,7 @@ def _template(table: ModelTable, folder: Path, config: Mapping[str, Any]) -> Tem
 
 
 def _environment() -> Environment:
-    """Jinja as transformers sets it up for chat templates (transformers.utils.chat_template_utils)."""
+    """Set Jinja up for chat templates as transformers.utils.chat_template_utils does."""
     from jinja2 import TemplateError, nodes
     from jinja2.ext import Extension, loopcontrols
     from jinja2.parser import Parser
@@ -132,10 +131,7 @@ def _environment() -> Environment:
 
 
 def _token(value: Any) -> str:
-    """Return the text of a special token.
-
-    It is written alone or in a table.
-    """
+    """Return the text of a special token, which is written alone or in a table."""
     value = value.get("content") if isinstance(value, dict) else value
     return value if isinstance(value, str) else ""
 
@@ -145,10 +141,7 @@ def _parts(content: Any) -> Any:
 
 
 def _line_of(error: BaseException) -> int | None:
-    """Find the line of a template at which it failed.
-
-    Jinja puts the lines of the template into the traceback.
-    """
+    """Find the template's line that failed, which Jinja puts into the traceback."""
     steps = walk_tb(error.__traceback__)
     return next((line for frame, line in reversed([*steps]) if frame.f_code.co_filename == "<template>"), None)
 

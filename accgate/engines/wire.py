@@ -1,7 +1,4 @@
-"""Requests and replies in the form of the OpenAI API.
-
-llama.cpp speaks it in process, too.
-"""
+"""Requests and replies in the form of the OpenAI API, which llama.cpp speaks too."""
 
 import html
 import json
@@ -21,13 +18,13 @@ from accgate.records.file import is_number
 from accgate.records.finish import CUT, KNOWN, end_within, reason_of
 from accgate.text import clip
 
-MOST_TOKENS = 2**31  # a larger count is none: a server that says so does not know
-ROUNDING = 1e-6  # of a mean that a server computed in floats
-QUOTED = 120  # characters of a body that holds no reply
-BLANK = frozenset({"", "0", "200", "false", "none", "null", "ok", "success", "[]", "{}"})  # in an error that is none
+MOST_TOKENS = 2**31  # a larger count is a server's word for unknown
+ROUNDING = 1e-6  # by which a mean that a server computed in floats may fall below 1
+QUOTED = 120  # characters of an unusable body that a message quotes
+BLANK = frozenset({"", "0", "200", "false", "none", "null", "ok", "success", "[]", "{}"})  # no errors
 
 
-# Fields of a request, the values that do no harm, and what others do.
+# Fields of a request, their harmless values, and why other values are refused.
 UNREADABLE: Mapping[str, tuple[tuple[Any, ...], str]] = {
     "stream": ((False,), "accgate reads whole replies only"),
     "stream_options": ((), "accgate reads whole replies only"),
@@ -70,16 +67,16 @@ def body_of(request: Request, model: str) -> dict[str, Any]:
 
 
 def sampling_of(request: Request) -> dict[str, Any]:
-    """Return how a request's reply is drawn, as far as it says so."""
+    """Return the sampling fields that a request sets."""
     names = ("max_tokens", "temperature", "top_p", "top_k", "seed")
     values = {name: getattr(request, name) for name in names} | {"stop": list(request.stop) or None}
     return {name: value for name, value in values.items() if value is not None}
 
 
 def extra_faults(extra: Mapping[str, Any]) -> Iterator[tuple[Key, str]]:
-    """Yield further fields of a request that cannot be sent, with their keys.
+    """Yield the extra fields that cannot be sent, with their keys.
 
-    They make its reply unreadable, or change what is asked.
+    They would change the question or make the reply unreadable.
 
     >>> [fault for _, fault in extra_faults({"n": 1, "stream": True, "min_p": 0.1})]
     ['is True, but accgate reads whole replies only; remove it']
@@ -90,9 +87,7 @@ def extra_faults(extra: Mapping[str, Any]) -> Iterator[tuple[Key, str]]:
 
 
 def second_beginning(prompt: str, tokens: Sequence[int]) -> str | None:
-    """Say why a raw prompt begins twice, from its tokens.
-
-    They are as the model gets them. None where it does not.
+    """Say, from a raw prompt's tokens, that it begins twice, if it does.
 
     >>> second_beginning("<s>Paris is", [1, 1, 3681, 338])
     'the prompt writes the token that begins a text, and the tokenizer adds it (1) too: take it out of the prompt'
@@ -113,7 +108,7 @@ def tell_second_beginning(fault: str) -> None:
 def _chat(request: Request) -> dict[str, Any]:
     """Return the fields of a chat.
 
-    A last message that the model continues has the names of vLLM, SGLang and llama.cpp.
+    Those for an assistant's message that the model continues have the names of vLLM, SGLang and llama.cpp.
     """
     system: list[Mapping[str, Any]] = [{"role": "system", "content": request.system}] if request.system else []
     messages = list(request.messages) or [*system, {"role": "user", "content": request.prompt}]
@@ -133,9 +128,9 @@ def _chat(request: Request) -> dict[str, Any]:
 def reply_of(body: Any, limit: float = 0.0) -> Reply:
     """Read the reply in a response body.
 
-    It has the reasoning that the server gives apart. A message without content (its tokens were reasoning, a call of a
-    tool or a stop string) is an empty reply, and a refusal is one. A reply that was cut off well before `limit` tokens
-    met a limit of the server.
+    Reasoning that the server gives apart stays apart. A message without content is an empty reply: its tokens were
+    reasoning, a tool call or a stop string. A refusal is a reply too. A reply that was cut off well before `limit`
+    tokens met a limit of the server's own.
 
     Raises
     ------
@@ -147,8 +142,8 @@ def reply_of(body: Any, limit: float = 0.0) -> Reply:
         message = choice.get("message")
         tool_calls = () if message is None else _tool_calls(message.get("tool_calls"))
         usage = counts if isinstance(counts := body.get("usage"), dict) else {}
-        said = next(filter(reason_of, map(choice.get, ENDS)), None)
-        finish_reason = reason_of(said)
+        reason = next(filter(reason_of, map(choice.get, ENDS)), None)
+        finish_reason = reason_of(reason)
         prompt_tokens = _count(usage.get("prompt_tokens")) or None  # no prompt has none: 0 is no count
         completion_tokens = _count(usage.get("completion_tokens"))
         details = usage.get("completion_tokens_details")  # of OpenAI and vLLM; SGLang's are of the usage itself
@@ -161,7 +156,7 @@ def reply_of(body: Any, limit: float = 0.0) -> Reply:
     if others:
         raise MalformedReply(f"the response holds {len(others) + 1} replies to one request")
     if finish_reason not in KNOWN:
-        raise MalformedReply(f"the response is not known to be whole: finish_reason {clip(str(said), QUOTED)!r}")
+        raise MalformedReply(f"the response is not known to be whole: finish_reason {clip(str(reason), QUOTED)!r}")
     if not isinstance(text, str):
         raise MalformedReply(f"the response's text is {text!r}")
     if message is not None and text and text == message.get("refusal") and finish_reason not in CUT:
@@ -183,30 +178,29 @@ def reply_of(body: Any, limit: float = 0.0) -> Reply:
 
 
 def _acceptance(body: Mapping[str, Any], choice: Mapping[str, Any], tokens: int | None) -> float | None:
-    """Return the reply's tokens per decoding step.
+    """Return the reply's tokens per decoding step as vLLM, TensorRT-LLM, SGLang or llama.cpp reports it.
 
-    vLLM, TensorRT-LLM, SGLang or llama.cpp says it. None where none does. llama.cpp says nothing of a reply for which
-    nothing was drafted. Its first token comes of the prompt, and of each step one token beside those of the draft.
+    llama.cpp reports nothing for a reply without drafts. Its first token comes from the prompt, and each step adds one
+    token to the accepted draft.
     """
     metrics, meta, timings = _table(body, "metrics"), _table(choice, "meta_info"), _table(body, "timings")
     verified, accepted = _count(meta.get("spec_verify_ct")), _count(timings.get("draft_n_accepted"))
     decoded = (_count(timings.get("predicted_n")) or 1) - 1
-    told = (
+    lengths = (
         drafted_length(_table(metrics, "speculative_decoding"), tokens),
         length_of(choice.get("avg_decoded_tokens_per_iter")),
         length_of(meta.get("spec_accept_length")),
         length_of(tokens / verified) if tokens and verified else None,
         None if accepted is None or accepted >= decoded else length_of(decoded / (decoded - accepted)),
     )
-    return next((each for each in told if each is not None), None)
+    return next((each for each in lengths if each is not None), None)
 
 
 def drafted_length(metrics: Mapping[str, Any], tokens: int | None) -> float | None:
-    """Return tokens per decoding step of a reply, from vLLM's metrics of it.
+    """Return tokens per decoding step of a reply with this many tokens, from vLLM's metrics.
 
-    It has so many tokens. None where the metrics do not tell. vLLM counts the steps for which something was drafted
-    alone, so a drafter that falls silent would not show. The other tokens took a step each, but for the first, which
-    comes of the prompt.
+    vLLM counts only steps with a draft, so a drafter that falls silent would not show. Here each other token counts as
+    a step, except the first, which comes from the prompt.
 
     >>> drafted_length({"mean_acceptance_length": 3.0, "num_spec_steps": 10}, 31)
     3.0
@@ -222,9 +216,7 @@ def drafted_length(metrics: Mapping[str, Any], tokens: int | None) -> float | No
 
 
 def length_of(value: Any) -> float | None:
-    """Read an acceptance length, a number of at least 1.
-
-    None for what is none.
+    """Read an acceptance length, a number of at least 1, or return None.
 
     >>> length_of(2.51234567), length_of(0.9999999), length_of(0), length_of("3"), length_of(float("nan"))
     (2.5123, 1.0, None, None, None)
@@ -233,14 +225,14 @@ def length_of(value: Any) -> float | None:
 
 
 def _table(within: Mapping[str, Any], key: str) -> Mapping[str, Any]:
-    """Return the table of this key, or an empty one."""
+    """Return the table under this key, or an empty one."""
     return value if isinstance(value := within.get(key), dict) else {}
 
 
 def first_choices(choices: Sequence[Any]) -> list[Any]:
-    """Return the reply to a request for one.
+    """Return the choices that belong to the reply.
 
-    It is that of index 0, wherever it stands, and more than one where a gateway splits it.
+    They have index 0. There are several where a gateway splits the reply.
     """
     return [each for each in choices if isinstance(each, dict) and each.get("index") == 0] or list(choices[:1])
 
@@ -250,17 +242,20 @@ def _count(value: Any) -> int | None:
 
 
 def _tool_calls(calls: Any) -> tuple[tuple[str, str], ...]:
-    """Return name and arguments of each call. Some servers give the arguments as an object."""
+    """Return the name and arguments of each call.
+
+    Some servers give the arguments as an object.
+    """
     functions = [call["function"] for call in calls or ()]
-    made = [(str(function["name"]), function.get("arguments", "")) for function in functions]
-    return tuple((name, given if isinstance(given, str) else json.dumps(given)) for name, given in made)
+    pairs = [(str(function["name"]), function.get("arguments", "")) for function in functions]
+    return tuple((name, value if isinstance(value, str) else json.dumps(value)) for name, value in pairs)
 
 
 def _message(message: Any, finish_reason: str | None) -> tuple[Any, str | None]:
     """Return text and reasoning of a chat's message.
 
-    The reasoning is in `reasoning_content` (DeepSeek, SGLang) or `reasoning` (vLLM). Where a server that gives it apart
-    says that there was none, the text is what follows blank lines.
+    The reasoning is in `reasoning_content` (DeepSeek, SGLang) or `reasoning` (vLLM). A server that reports empty
+    reasoning puts blank lines before its text, which are removed.
     """
     apart = [each for each in (message.get("reasoning_content"), message.get("reasoning")) if isinstance(each, str)]
     reasoning = next((each for each in apart if each.strip()), None)
@@ -278,10 +273,7 @@ def _message(message: Any, finish_reason: str | None) -> tuple[Any, str | None]:
 
 
 def _parts(parts: list[Any]) -> tuple[str, str | None]:
-    """Return text and reasoning of a content in parts.
-
-    Mistral's servers give it so.
-    """
+    """Return text and reasoning of a content in parts, as Mistral's servers give it."""
     texts: list[str] = []
     thoughts: list[str] = []
     for part in parts:
@@ -294,9 +286,9 @@ def _parts(parts: list[Any]) -> tuple[str, str | None]:
 
 
 def _logprobs(logprobs: Any) -> tuple[float, ...] | None:
-    """Return the reply's log-probabilities, as a chat or a completion gives them.
+    """Return the reply's log-probabilities, if there are any.
 
-    None where there are none.
+    A chat and a completion have different forms.
     """
     if not isinstance(logprobs, dict):
         return None
@@ -314,7 +306,7 @@ def _logprobs(logprobs: Any) -> tuple[float, ...] | None:
 def json_bytes(body: Any) -> bytes:
     """Write a body as JSON.
 
-    It takes the fast way, or the lenient one for text that no encoding has.
+    Python's own json takes text with lone surrogates, which orjson refuses.
     """
     try:
         return orjson.dumps(body)
@@ -323,7 +315,7 @@ def json_bytes(body: Any) -> bytes:
 
 
 def json_value(raw: bytes) -> Any:
-    """Read what JSON holds, the fast way, or the lenient one.
+    """Read JSON with orjson, or with Python's own more lenient json.
 
     Raises
     ------
@@ -339,9 +331,7 @@ def json_value(raw: bytes) -> Any:
 
 
 def limit_of(body: Mapping[str, Any]) -> float:
-    """Return the most tokens that a request's body allows a reply.
-
-    It is 0 where it names no limit.
+    """Return the most tokens that a request's body allows a reply, or 0.
 
     >>> limit_of({"max_tokens": 256, "max_completion_tokens": 64})
     64
@@ -350,9 +340,9 @@ def limit_of(body: Mapping[str, Any]) -> float:
 
 
 def body_value(raw: bytes) -> Any:
-    """Read what an answer's body holds.
+    """Read an answer's body.
 
-    It is JSON, the error that a stream tells of, or the beginning of its text.
+    It is JSON, an error in a stream of events, or else the beginning of its text.
     """
     try:
         return json_value(raw)
@@ -366,9 +356,9 @@ def body_value(raw: bytes) -> Any:
 
 
 def body_fault(raw: bytes, body: Any) -> str:
-    r"""Say what keeps an answer's body from being JSON.
+    r"""Say why an answer's body is no JSON, or return "".
 
-    `body` was made of it. It is "" where it is JSON.
+    `body` is what `body_value` made of `raw`.
 
     >>> body_fault(b"\xff{}", ""), body_fault(b'{"choices": [', '{"choices": [')
     ('the response is not UTF-8 text: byte 0xff at 0', 'the response is not JSON, or not all of it: {"choices": [')
@@ -388,23 +378,23 @@ def body_fault(raw: bytes, body: Any) -> str:
 
 
 def page_of(body: Any) -> str:
-    """Name the web page that stands in the place of an answer.
+    """Describe the web page that came instead of an answer, or return "".
 
-    It may be a login's. It is "" where there is none.
+    It may be a login's.
 
     >>> page_of("<!DOCTYPE html><html><title>Sign&nbsp;in - Corp</title>"), page_of("<h1>no</h1>")
     ('a web page, "Sign in - Corp"', '')
     """
     if not isinstance(body, str) or PAGES.match(body) is None:
         return ""
-    title = " ".join(html.unescape(found[1]).split()) if (found := TITLE.search(body)) else ""
+    title = " ".join(html.unescape(match[1]).split()) if (match := TITLE.search(body)) else ""
     return f'a web page, "{clip(title, QUOTED)}"' if title else "a web page"
 
 
 def errors_in(body: Any) -> list[dict[Any, Any]]:
-    """Yield the errors that a body tells of, beside its first choice or in it.
+    """Return the errors that a body reports, beside its first choice or in it.
 
-    Google's stand in a list. Gateways write one of blank fields beside a good reply.
+    Google puts them in a list. Gateways add an error of blank fields to a good reply; that is none.
 
     >>> errors_in({"choices": [{"error": {"code": 502}}], "error": {"message": "", "code": None}})
     [{'code': 502}]
@@ -413,16 +403,14 @@ def errors_in(body: Any) -> list[dict[Any, Any]]:
     choices = body.get("choices") if isinstance(body, dict) else None
     inner = first_choices(choices) if isinstance(choices, list) else []
     tables = [part for part in (*parts, *inner) if isinstance(part, dict)]
-    told = [table.get("error", {} if inner else table) for table in tables]  # a body without choices may be one itself
-    errors = [error if isinstance(error, dict) else {"message": error} for error in told]
+    # A body without choices may be an error itself.
+    reported = [table.get("error", {} if inner else table) for table in tables]
+    errors = [error if isinstance(error, dict) else {"message": error} for error in reported]
     return [error for error in errors if not BLANK.issuperset(str(each).strip().lower() for each in error.values())]
 
 
 def error_text(body: Any) -> str:
-    """Return the message of an error body in one short line.
-
-    It serves however the server wraps it.
-    """
+    """Return the message of an error body in one short line, however the server wraps it."""
     error = body.get("error", body) if isinstance(body, dict) else body
     if isinstance(error, dict):
         error = error.get("message", error)

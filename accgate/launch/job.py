@@ -1,7 +1,4 @@
-"""A run over a cluster.
-
-Here is what every job file says of it, the file for Slurm, and how a file is submitted.
-"""
+"""A run over a cluster, its file for Slurm, and the submission of a file."""
 
 import re
 import shlex
@@ -27,9 +24,9 @@ UNITS = {"m": 60, "h": 3600, "d": 86400}
 class Job:
     """A run over a cluster.
 
-    `config` and `out` are absolute paths as the cluster's nodes see them. `started` ends the name where the cluster
-    does not number its jobs. `gpus` are those of one shard, or of one worker of a Ray cluster; `nodes` is the number of
-    such workers.
+    `config` and `out` are absolute paths as the cluster's nodes see them. `started` makes the name unique where the
+    cluster does not number its jobs. `gpus` are those of one shard, or of one worker of a Ray cluster; `nodes` is the
+    number of such workers.
     """
 
     config: PurePosixPath
@@ -81,27 +78,24 @@ class Job:
 
     @property
     def full_name(self) -> str:
-        """The name that no other job has, where the cluster does not number them."""
+        """A name that no other job has, where the cluster does not number them."""
         return self.name if self.started is None else f"{self.name}-{self.started}"
 
     def run(self) -> str:
-        """Return the shell command that evaluates all.
-
-        Begun again it goes on.
-        """
+        """Return the shell command that evaluates all, and resumes if it is started again."""
         return f"{self._run()} --out {shlex.quote(str(self.out))}"
 
     def run_shard(self, index: str, out: str) -> str:
-        """Return the shell command that evaluates a shard.
+        """Return the shell command that evaluates a shard, which stops early together with the others.
 
-        It stops together with the others in the folder `out`. `index` and `out` are shell words.
+        `index` and `out`, the folder of all shards, are shell words.
         """
         return f"{self._run()} --shard {index}/{self.shards} --together {out}"
 
     def merge(self, out: str) -> str:
-        """Return the shell command that joins the shards in a folder, and decides.
+        """Return the shell command that joins the shards in the folder `out` and decides.
 
-        The folder is a shell word, and the result goes there too.
+        `out` is a shell word, and the result goes there too.
         """
         folders = " ".join(f"{out}/shard-{i}-of-{self.shards}" for i in range(1, self.shards + 1))
         return f"accgate merge {folders} --config {shlex.quote(str(self.config))}{self._selection()} --out {out}"
@@ -138,8 +132,8 @@ def seconds_of(text: str) -> int:
 def sbatch_file(job: Job) -> str:
     """Return the text of a file for sbatch.
 
-    A task that loses its node or is preempted is started again by Slurm; one that cannot finish asks for it itself, at
-    most three times. Each goes on from its records. The merge runs whatever the tasks' ends, and says what is missing.
+    Slurm restarts a task that loses its node or is preempted. A task that cannot finish asks for a restart itself, at
+    most three times. Each resumes from its records. The merge runs however the tasks end, and reports what is missing.
 
     Examples
     --------
@@ -167,9 +161,7 @@ def sbatch_file(job: Job) -> str:
 
 
 def submit(text: str, command: Sequence[str]) -> str:
-    """Give a job file to sbatch or kubectl on standard input.
-
-    Return what the command printed.
+    """Pipe a job file to sbatch or kubectl, and return what the command printed.
 
     Raises
     ------

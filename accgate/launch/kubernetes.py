@@ -1,4 +1,4 @@
-"""Files for Kueue, in JSON, which is YAML too.
+"""Files for Kueue in JSON, which is YAML too.
 
 They are an indexed Kubernetes Job with the Job that merges, and a KubeRay RayJob.
 """
@@ -23,8 +23,8 @@ RAY_WORD = re.compile(r"[\w@%+=:,./ -]+")
 def indexed_job(job: Job) -> str:
     """Return a List of two Jobs.
 
-    One has a pod for each shard, the other merges, and is suspended until `merge_commands` lets it go. A pod that dies,
-    or ends with exit code 3, is started again at most three times and goes on from its records; one with bad input is
+    One has a pod for each shard; the other merges, and is suspended until `merge_commands` releases it. A pod that
+    dies, or ends with exit code 3, is restarted at most three times and resumes from its records; one with bad input is
     not. A pod that loses its node does not count.
 
     Raises
@@ -61,10 +61,7 @@ def indexed_job(job: Job) -> str:
 
 
 def merge_commands(job: Job) -> list[str]:
-    """Return the shell commands for the merge.
-
-    They wait for the shards, let the merge go and show its verdict.
-    """
+    """Return the shell commands that wait for the shards, start the merge and show its verdict."""
     patch = shlex.quote('{"spec":{"suspend":false}}')
     timeout = f"--timeout={job.seconds or 86400}s"
     return [
@@ -75,10 +72,9 @@ def merge_commands(job: Job) -> list[str]:
 
 
 def ray_job(job: Job) -> str:
-    """Return a RayJob.
+    """Return a RayJob, with accgate as the driver on the head of its cluster.
 
-    It is a Ray cluster of `nodes` workers, on whose head accgate runs as the driver. KubeRay does not start it again by
-    itself: a regression would be evaluated twice.
+    The cluster has `nodes` workers. KubeRay does not restart the job, because it would evaluate a regression twice.
 
     Raises
     ------
@@ -107,8 +103,8 @@ def ray_job(job: Job) -> str:
         "backoffLimit": 0,
         "rayClusterSpec": {"headGroupSpec": head, "workerGroupSpecs": [workers]},
     }
-    whole = {**_head("ray.io/v1", "RayJob", job.full_name, job.queue), "spec": _deadline(spec, job)}
-    return json.dumps(whole, indent=2) + "\n"
+    document = {**_head("ray.io/v1", "RayJob", job.full_name, job.queue), "spec": _deadline(spec, job)}
+    return json.dumps(document, indent=2) + "\n"
 
 
 def _require(job: Job) -> None:
@@ -126,7 +122,7 @@ def _require(job: Job) -> None:
 
 
 def _shell(code: str) -> list[str]:
-    """Return a pod's command.
+    """Return a pod's command, escaped.
 
     The kubelet reads `$$` as `$`, and `$(NAME)` as a variable.
     """
@@ -139,10 +135,7 @@ def _head(version: str, kind: str, name: str, queue: str | None) -> dict[str, An
 
 
 def _pod(job: Job, command: Sequence[str] | None, gpus: int, restart: str | None = None) -> dict[str, Any]:
-    """Return a pod's template.
-
-    It has the volume at the folder of accuracy.toml, and shared memory as vLLM's processes need it.
-    """
+    """Return a pod's template, with the volume and the shared memory that vLLM's processes need."""
     mounts = [{"name": "work", "mountPath": str(job.config.parent)}, {"name": "shm", "mountPath": str(SHARED_MEMORY)}]
     container: dict[str, Any] = {"name": "accgate", "image": job.image, "volumeMounts": mounts}
     if command is not None:

@@ -1,7 +1,4 @@
-"""How many GPUs a run of accuracy.toml takes.
-
-The options of its models and judges tell.
-"""
+"""How many GPUs a run takes, by the options of its models and judges."""
 
 import math
 from bisect import bisect_left, insort
@@ -22,10 +19,10 @@ PARALLEL = ("tensor_parallel_size", "pipeline_parallel_size", "prefill_context_p
 
 
 def gpus_of_shard(config: Config, gpus: int | None) -> int:
-    """Count the GPUs of a shard.
+    """Return the GPUs of a shard, which the largest of its models and judges takes.
 
-    It is what the largest of its models and judges takes. Models are loaded one after the other, and a judge in process
-    on the same GPUs as the model that it marks. `gpus` is what the user said instead, or None.
+    Models are loaded one after the other, and a judge in process uses the same GPUs as the model that it marks. `gpus`
+    is the user's number, or None.
 
     Raises
     ------
@@ -58,9 +55,7 @@ def _gpus_of(model: PlannedModel, gpus: int | None) -> int:
 
 
 def world_of(options: Mapping[str, Any]) -> int:
-    """Count the GPUs of one vLLM engine.
-
-    They are its parallel sizes multiplied.
+    """Return the GPUs of one vLLM engine, the product of its parallel sizes.
 
     >>> world_of({"tensor_parallel_size": 4, "data_parallel_size": 2})
     8
@@ -72,7 +67,7 @@ def world_of(options: Mapping[str, Any]) -> int:
 class _Replicas:
     """Replicas of the ray engine.
 
-    Here is how many, the GPUs of each one's process, and those of its workers' bundles.
+    `own` are the GPUs of each one's process, and `bundles` those of its workers.
     """
 
     model: PlannedModel
@@ -84,7 +79,7 @@ class _Replicas:
     def whole(self) -> Counter[int]:
         """Count the parts that need GPUs together on a node, by their GPUs.
 
-        Parts of a GPU share one, and none spans two.
+        Fractions share a GPU, and none spans two.
         """
         whole: Counter[int] = Counter()
         for size, times in Counter((self.own, *self.bundles)).items():
@@ -95,23 +90,23 @@ class _Replicas:
         return whole
 
     def nodes(self, each: int) -> int:
-        """Count the nodes of `each` GPUs that hold all parts.
+        """Return how many nodes of `each` GPUs hold all parts.
 
         The largest part goes first, each where it leaves the least free.
         """
         free: list[int] = []  # GPUs of each node, in this order
         for size in sorted(self.whole.elements(), reverse=True):
             place = bisect_left(free, size)
-            left = free.pop(place) if place < len(free) else each
-            insort(free, left - size)
+            rest = free.pop(place) if place < len(free) else each
+            insort(free, rest - size)
         return len(free) or self.count * max(len(self.bundles), 1)
 
 
 def gpus_of_replicas(config: Config, nodes: int | None, gpus: int | None) -> tuple[int, int]:
-    """Count workers of a Ray cluster, and GPUs of each.
+    """Return how many workers a Ray cluster needs, and the GPUs of each.
 
     They hold all replicas of the largest model. By default a worker has the GPUs of the largest part of a replica.
-    `nodes` and `gpus` are what the user said instead, or None.
+    `nodes` and `gpus` are the user's numbers, or None.
 
     Raises
     ------
@@ -144,7 +139,7 @@ def _no_room(replicas: _Replicas, why: str) -> BadInput:
 def _replicas_of(model: PlannedModel) -> _Replicas:
     """Return what the replicas of a model take.
 
-    The engine that each of them runs checks its own options later.
+    Each replica's engine checks its own options later.
 
     Raises
     ------

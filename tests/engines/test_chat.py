@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from accgate.engines import Reply, Request, RequestFailed
+from accgate.engines import Reply, Request
 from accgate.engines.wire import MalformedReply, body_of, reply_of
 from accgate.errors import CannotEvaluate
 from tests.engines.asking import outcomes
@@ -106,15 +106,6 @@ def test_a_server_that_hides_or_refuses_tools_is_refused(server: Server) -> None
     server.fault_of = lambda body: refused if "tools" in body else None
     assert "takes no tools: HTTP 400" in refusal(server, WITH_TOOLS)
     assert "--tool-call-parser" in refusal(server, WITH_TOOLS)
-
-
-def test_a_failure_of_one_request_is_no_refusal_of_the_server(server: Server) -> None:
-    long = Request("a", 0, "", messages=({"role": "user", "content": "long"},), tools=TOOLS)
-    too_long = Fault(400, {"error": "too long"})
-    server.fault_of = lambda body: too_long if body["messages"][0]["content"] == "long" else None
-    failed, answered = replies(server, long, WITH_TOOLS)
-    assert isinstance(failed, RequestFailed)
-    assert answered.text == " warm."
 
 
 def test_calls_are_read_with_their_arguments_as_the_model_wrote_them() -> None:

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import gzip
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from accgate.engines import Reply, RequestFailed
-from accgate.engines.base import ModelTable
 from accgate.engines.openai import client
-from accgate.engines.openai.engine import OpenAIEngine
 from accgate.engines.openai.probe import ask_server
 from accgate.engines.wire import MalformedReply, body_value, reply_of
-from accgate.errors import BadInput, CannotEvaluate
+from accgate.errors import CannotEvaluate
 from tests.engines.asking import outcome
 from tests.support.cases import each
 from tests.support.servers import Fault, Server
@@ -54,8 +51,6 @@ def said(server: Server, **options: Any) -> str:
     [
         (Fault(body=LOGIN), 'CannotEvaluate: .*a web page, "Sign in"; is options.base_url an.*no server has'),
         (Fault(502, LOGIN), 'CannotEvaluate: HTTP 502 .*: a web page, "Sign in"; no server has answered'),
-        (Fault(403, LOGIN), 'CannotEvaluate: HTTP 403 .*: a web page, "Sign in"; the key may not use'),
-        (Fault(413, b"<html><body>no"), "RequestFailed: HTTP 413 .*: a web page$"),
         (Fault(402, {"error": {"message": "no credit"}}), "CannotEvaluate: .*no credit left: top it up, then go on"),
         (Fault(body=STREAM), r"RequestFailed: .*is a stream; add `extra = \{ stream = false \}`"),
         (Fault(body=b'{"response": "4"}\n{"done": true}'), "RequestFailed: .*is a stream; add"),
@@ -63,16 +58,12 @@ def said(server: Server, **options: Any) -> str:
         (Fault(body=b'event: error\ndata: {"error": {"message": "gone", "code": 502}}\n\n'), "CannotEvaluate: .*gone"),
         (Fault(body=gzip.compress(json.dumps(GOOD).encode()), headers=GZIP), "4$"),
         (Fault(503, b"\0no", GZIP), "CannotEvaluate: HTTP 503 .*no server has answered"),
-        (Fault(499, b"closed"), r"RequestFailed: HTTP 499 .*: closed \(after 2 attempts\)"),
         (sent_on(302, "https://h/login?next=sk-secret"), r"redirects to https://h/login\?\*\*\*; that"),
         (sent_on(302, "https://me:hunter2@h/v1/completions"), "redirects to https://[*]{3}h/v1; that"),
         (sent_on(308, "/v1/completions/"), "redirects to .*/v1/completions/; that is no address"),
-        (Fault(400, {"error": {"message": "maximum context length is 9 tokens"}}), "shorten the one, lower the other"),
-        (Fault(401, {"error": {"message": "bad key sk-secret"}}), "bad key [*]{3}; the key is refused"),
-        (Fault(body={**GOOD, "usage": [1]}), "4$"),
+        (Fault(400, {"error": {"message": "maximum context length is 9 tokens"}}), "shorten the prompt, lower max_tok"),
         (Fault(body={"choices": [{"index": 1, "text": "5"}, {"index": 0, "text": "4"}]}), "4$"),
         (Fault(body={"choices": GOOD["choices"] * 2}), "RequestFailed: .*the response holds 2 replies to one request"),
-        (Fault(body=b"\xef\xbb\xbf" + json.dumps(GOOD).encode()), "4$"),
         (Fault(body=json.dumps(GOOD).encode("utf-16")), "4$"),
     ],
 )  # fmt: skip
@@ -94,7 +85,6 @@ def test_a_page_that_is_shown_for_a_while_fails_no_sample() -> None:
     [
         (Fault(body=LOGIN), 'it gives a web page, "Sign in"; is options.base_url an API\'s, and does a'),
         (sent_on(302, "https://h/login?t=hunter2"), "it redirects to https://h/login?***; that is no"),
-        (sent_on(301, "https://h/v1/models"), "redirects to https://h/v1; write that as options.base"),
     ],
 )  # fmt: skip
 def test_what_is_no_api_is_told_by_the_probe_and_at_the_start(models: Fault, words: str) -> None:
@@ -138,8 +128,6 @@ def test_an_end_is_read_by_whatever_name_it_has(choice: Any, reason: str | None)
         ({"completion_tokens": 12}, {}, "server_limit"),
         ({"completion_tokens": 12, "prompt_tokens": 9, "total_tokens": 265}, {}, "length"),  # with a thought
         ({"completion_tokens": 12}, {"reasoning_content": "so"}, "length"),
-        ({"completion_tokens": 0}, {}, "length"),
-        ({"completion_tokens": "12", "prompt_tokens": -3}, {}, "length"),
         ({}, {}, "length"),
     ],
 )
@@ -147,12 +135,6 @@ def test_a_reply_that_is_cut_off_before_its_limit_met_the_servers(usage: Any, mo
     body = {"choices": [{"message": {"content": "4", **more}, "finish_reason": "length"}], "usage": usage}
     assert reply_of(body, 256).finish_reason == reason
     assert reply_of(body).finish_reason == "length"
-
-
-@each("path", ["chat/completions", "completions/", "models", "responses", "messages"])
-def test_a_url_with_the_path_of_a_request_is_told_with_the_right_one(path: str) -> None:
-    with pytest.raises(BadInput, match=r"requests add .* to it: write https://h/v1$"):
-        OpenAIEngine.of_table(ModelTable("toy", {"base_url": f"https://h/v1/{path}"}, Path()))
 
 
 @each("raw", [b'"text"', b"[1]", b"{}", b'data: {"a"', b"data: {]}\n\n", b"\xff", b"", b"<html>", b"{" * 10**5])

@@ -27,10 +27,7 @@ for engines in json.loads(sys.argv[1]):
 """
 # What engines take, or give back below 0, of a process that has 256 files and may have 1,024; and what it then has.
 CASES = (
-    ([64], 256, ""),
-    ([128], 256, ""),
     ([129], 257, ""),
-    ([896], 1024, ""),
     ([100, 200], 428, ""),
     ([100, -100, 200], 328, ""),
     ([5000], 256, "options.concurrency is 5,000, but this process may open 1,024 files, a connection each; raise that "

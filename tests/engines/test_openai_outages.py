@@ -14,7 +14,6 @@ from accgate.cli.main import main
 from accgate.engines import RequestFailed
 from accgate.engines.base import ModelTable
 from accgate.engines.openai import client, dispatch, pace
-from accgate.engines.openai.client import wait_of
 from accgate.engines.openai.engine import LISTING_ATTEMPTS, OpenAIEngine
 from accgate.engines.openai.options import Options
 from accgate.errors import BadInput, CannotEvaluate
@@ -73,16 +72,11 @@ OUTAGES: list[tuple[str, int, Any]] = [
     *(("busy", 200, {"error": {"code": code, "message": "Provider returned error"}}) for code in (429, 529)),
     ("away", 200, {"choices": [{"text": "1", "finish_reason": "error", "error": {"code": 502, "message": "gone"}}]}),
     ("busy", 200, {"error": {"message": "Rate limit reached for requests", "type": "requests", "code": None}}),
-    ("busy", 200, {"object": "error", "message": "Too many requests", "type": "RateLimitError", "code": 1302}),
-    ("busy", 200, {"code": 429, "msg": "slow down"}),
     ("busy", 200, {"detail": "Rate limit exceeded"}),
     ("busy", 200, "Too Many Requests"),
     ("busy", 200, [{"error": {"code": 429, "message": "quota per minute", "status": "RESOURCE_EXHAUSTED"}}]),
     ("busy", 400, {"error": {"type": "ThrottlingException", "message": "wait"}}),
-    ("busy", 403, {"error": {"code": "rateLimitExceeded", "message": "wait"}}),
-    ("busy", 400, {"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}}),
     *(("", status, {}) for status in (409, 500, 501)),
-    ("", 200, {"error": {"code": 500, "message": "CUDA error"}}),
     (None, 200, {"error": {"code": 400, "message": "no such option"}}),
     (None, 200, {"choices": [{"text": "1 about rate limits: 429", "finish_reason": "network_error"}]}),
     (None, 400, {"error": {"code": 400, "message": "the prompt is about a rate limit"}}),
@@ -166,15 +160,9 @@ def test_a_server_that_only_limits_ends_the_run_and_is_told(
     server.fault_of = lambda _: Fault(429, b"slow down", headers) if len(server.seen) > 20 else None
     began = time.monotonic()
     with pytest.raises(CannotEvaluate, match=NO_ANSWER.format(429)):
-        replies(server, 200, max_outage=1.0)
-    assert 1.0 <= time.monotonic() - began < 10
+        replies(server, 200, max_outage=0.5)
+    assert 0.5 <= time.monotonic() - began < 10
     assert "slow down; no server takes a request" in caplog.text
-
-
-def test_a_server_that_asks_to_wait_longer_than_an_outage_may_last_is_asked_once_more(server: Server) -> None:
-    server.fault_of = lambda _: Fault(503, b"away", {"retry-after": "1"}) if len(server.seen) > 8 else None
-    with pytest.raises(CannotEvaluate, match=r"HTTP 503 .*; no server has answered for [1-9]"):
-        replies(server, 200, workers=8, max_outage=0.1)
 
 
 def test_a_slow_reply_keeps_a_run_alive_while_other_requests_are_refused(server: Server) -> None:
@@ -212,14 +200,6 @@ def test_a_quota_that_is_used_up_ends_the_run_at_once(server: Server, status: in
     with pytest.raises(CannotEvaluate, match=r"no credit; the key's quota is used up"):
         replies(server, 1)
     assert len(server.seen) == 1
-
-
-def test_a_date_to_wait_for_is_read_by_the_servers_own_clock(server: Server) -> None:
-    headers = {"date": "Thu, 01 Jan 1970 00:00:00 GMT", "retry-after": "Thu, 01 Jan 1970 00:00:01 GMT"}
-    server.fail([Fault(429, {}, headers)])
-    assert len(replies(server, 1)) == 1
-    assert server.gaps[0] >= 1.0
-    assert wait_of({**headers, "retry-after": "Thu, 01 Jan 1970 00:00:30 GMT"}) == 30.0
 
 
 def test_a_server_that_takes_requests_and_never_answers_ends_the_run(
@@ -336,8 +316,3 @@ def test_fields_are_renamed_or_left_out_and_a_refused_one_says_so(server: Server
 def test_fields_that_cannot_be_renamed_so_are_refused(fields: Any) -> None:
     with pytest.raises(BadInput, match=r"^options.fields: "):
         OpenAIEngine.of_table(ModelTable("toy", {"base_url": "http://h/v1", "fields": fields}, Path()))
-
-
-def test_a_completion_in_another_2xx_counts(server: Server) -> None:
-    server.fail([Fault(201, {"choices": [{"text": "yes", "finish_reason": "stop"}]})])
-    assert [reply.text for reply in replies(server, 1)] == ["yes"]

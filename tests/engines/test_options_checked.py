@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from accgate.cli.main import main
-from accgate.engines.openai.options import Options, faults_of, url_fault
+from accgate.engines.openai.options import url_fault
 from tests.engines.planned import model_file
 from tests.support.cases import each
 
@@ -100,15 +100,6 @@ def test_without_ray_a_note_says_how_to_install_it(folder: Path, monkeypatch: py
         assert note not in before
 
 
-@pytest.mark.skipif(util.find_spec("vllm") is not None, reason="vLLM is installed")
-@pytest.mark.parametrize("engine", ["vllm", "ray"])
-def test_init_says_of_vllm_that_its_options_were_not_checked_alone_and_under_ray(
-    folder: Path, capsys, engine: str
-) -> None:
-    assert main(["init", "--engine", engine]) == 0
-    assert "is vllm, which is not installed here, so its options were not checked" in printed(capsys)
-
-
 @each(
     "url",
     [URL, "https://api.example/v1/", "HTTPS://H/v1", "http://h", "http://[::1]:8000/v1", "http://ü.de", "http://h/v1//",
@@ -128,11 +119,3 @@ def test_what_is_no_url_of_a_server_is_refused_with_an_example(url: str) -> None
     assert fault is not None
     assert fault.startswith(f"is {url!r}, which ")
     assert fault.endswith("; write it as http://127.0.0.1:8000/v1")
-
-
-def test_the_port_of_a_server_to_start_is_no_fault_of_its_url() -> None:
-    served = Options(serve=("serve", "{port}"), base_url="http://127.0.0.1:{port}/v1")
-    assert list(faults_of(served)) == []
-    assert list(faults_of(Options(serve=("serve", "{port}")))) == []
-    named = [option for option, _ in faults_of(Options(serve=("serve", "{port}"), base_url="127.0.0.1:{port}"))]
-    assert named == ["base_url"]

@@ -20,14 +20,14 @@ from accgate.engines import Reply, Request, RequestFailed
 from accgate.engines.base import EngineDied, ModelTable
 from accgate.engines.ray import actors
 from accgate.engines.ray.actors import Host, Spec
-from accgate.engines.ray.cluster import cause_of, probe
+from accgate.engines.ray.cluster import probe
 from accgate.engines.ray.engine import RayEngine, value_of
 from accgate.engines.recording import RecordedEngine
 from accgate.errors import BadInput, CannotEvaluate
 from accgate.inputs.toml import read_toml
 from accgate.result import EngineInfo
 from tests.engines.asking import in_loop
-from tests.engines.planned import engine_of, model_file, planned_model
+from tests.engines.planned import engine_of, model_file
 from tests.support.cases import each
 from tests.support.servers import Server
 
@@ -52,10 +52,7 @@ def travelled(value: Any) -> Any:
     [
         ("", 'engine: is missing; add it: engine = "vllm", "openai", "llamacpp"'),
         ('engine = "ray"', "engine: is 'ray'; write one of vllm, openai, llamacpp, recorded"),
-        (INNER + "}, replicas = 0", "replicas: is 0; write a number from 1"),
         (INNER + "}, resources = { GPU = -1 }", "resources.GPU: is -1; write a number from 0"),
-        (INNER + "}, resources = { GPU = '1' }", "resources.GPU: is '1', text; write a number"),
-        (INNER + "}, bundles = [{ GPU = -1 }]", "bundles[0].GPU: is -1; write a number from 0"),
         (INNER + "}, start_timeout = 0", "start_timeout: is 0; write a number above 0"),
         (INNER + ", timeuot = 1 }", "options.timeuot: unknown key; did you mean 'timeout'?"),
     ],
@@ -73,29 +70,14 @@ def test_a_file_that_the_inner_engine_lacks_is_a_fault_of_the_model(tmp_path: Pa
         made(tmp_path, 'engine = "recorded"')
 
 
-def test_the_line_of_an_inner_option_is_its_own(tmp_path: Path) -> None:
-    path = tmp_path / "accuracy.toml"
-    path.write_text(
-        '[models.m]\nengine = "ray"\nmodel = "toy"\n[models.m.options]\nengine = "openai"\n'
-        f'[models.m.options.options]\nbase_url = "{URL}"\ntimeout = 0\n'
-    )
-    with pytest.raises(BadInput, match=r":8: models\.m\.options\.options\.timeout: is 0; write a number above 0"):
-        engine_of(read_toml(path, fix=""))
-
-
-def test_as_many_requests_are_worth_having_in_flight_as_all_replicas_take(tmp_path: Path) -> None:
-    assert made(tmp_path, INNER + ", concurrency = 5 }, replicas = 3").concurrency == 15
-
-
 def test_paths_start_from_the_files_folder_also_in_a_process_with_another_working_folder(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "scores.jsonl").write_text('{"id": "a", "score": 100}\n')
     monkeypatch.chdir(tmp_path)
     engine = made(Path(), 'engine = "recorded"', "scores.jsonl")
-    spec = travelled(engine._spec.absolute())
     monkeypatch.chdir("/")
-    inner = spec.engine()
+    inner = travelled(engine._spec).engine()
     assert isinstance(inner, RecordedEngine)
     inner.read()
 
@@ -107,15 +89,9 @@ def test_without_ray_the_extra_is_named(tmp_path: Path, monkeypatch: pytest.Monk
 
 
 def test_a_variable_for_the_replicas_that_is_not_set_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("HF_TOKEN", "x")
-    assert value_of("HF_TOKEN") == "x"
-    monkeypatch.delenv("HF_TOKEN")
-    with pytest.raises(BadInput, match=r"variable HF_TOKEN, named by options\.env, is not set"):
+    monkeypatch.delenv("HF_TOKEN", raising=False)
+    with pytest.raises(BadInput, match=r"variable HF_TOKEN, named by options\.env"):
         value_of("HF_TOKEN")
-
-
-def test_keys_are_not_shown_where_a_replica_is(tmp_path: Path) -> None:
-    assert "env" not in repr(made(tmp_path, INNER + "}")._spec)
 
 
 def test_an_address_where_nothing_listens_is_said_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -135,21 +111,6 @@ def test_an_address_where_nothing_listens_is_said_at_once(monkeypatch: pytest.Mo
     probe("auto")
 
 
-def test_an_address_of_ipv6_is_reached_without_its_brackets() -> None:
-    try:
-        listening = socket.create_server(("::1", 0), family=socket.AF_INET6)
-    except OSError:
-        pytest.skip("no IPv6 here")
-    with listening:
-        probe(f"[::1]:{listening.getsockname()[1]}")
-
-
-def test_a_cause_is_one_line_of_bounded_length() -> None:
-    assert cause_of(ValueError("what is wrong\nand a page")) == "ValueError: what is wrong"
-    assert cause_of(ValueError()) == "ValueError: no cause is given"
-    assert len(cause_of(ValueError("x" * 9999))) < 350
-
-
 @pytest.mark.parametrize(
     ("model", "message"), [("a.jsonl", "a.jsonl: holds no records"), ("b.jsonl", ""), ("no.jsonl", "no file")]
 )
@@ -160,7 +121,7 @@ async def test_the_process_of_a_replica_gives_its_engines_errors_back(
     monkeypatch.setenv("GIVEN_TO_REPLICAS", "")
     (tmp_path / "a.jsonl").touch()
     (tmp_path / "b.jsonl").write_text('{"id": "a", "score": 100}\n')
-    spec = travelled(made(tmp_path, 'engine = "recorded"', "b.jsonl")._spec.absolute())
+    spec = travelled(made(tmp_path, 'engine = "recorded"', "b.jsonl")._spec)
     host = Host()
     outcome = await host.start(replace(spec, table=replace(spec.table, model=model), env={"GIVEN_TO_REPLICAS": "1"}))
     if message:
@@ -177,15 +138,9 @@ async def test_the_process_of_a_replica_gives_its_engines_errors_back(
 @pytest.mark.skipif(util.find_spec("vllm") is not None, reason="vLLM is installed")
 def test_an_engine_that_is_not_installed_here_may_be_on_the_nodes_which_say_if_it_is_not(tmp_path: Path) -> None:
     engine = made(tmp_path, 'engine = "vllm", replicas = 2')
-    assert engine.inner is None
-    assert engine.concurrency == 2
+    assert (engine.inner, engine.concurrency) == (None, 2)
     outcome = asyncio.run(Host().start(engine._spec))
-    assert isinstance(outcome, CannotEvaluate)
     assert str(outcome).startswith("options.engine: is vllm, which is not installed")
-    source = read_toml(tmp_path / "accuracy.toml", fix="")
-    located = pytest.raises(CannotEvaluate, match=r":4: models\.m\.options\.engine: is vllm, which is not installed ")
-    with located, planned_model(source).locating():
-        raise travelled(outcome)
 
 
 @in_loop

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import gc
 import os
 import socket
 import threading
 from collections.abc import Callable
-from functools import partial
 
 import pytest
 
@@ -70,25 +68,6 @@ def test_only_what_takes_connections_answers() -> None:
 
 
 @in_loop
-async def test_a_watch_ends_that_is_cancelled_at_the_moment_in_which_the_head_answers(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    class Writer:
-        def close(self) -> None: ...
-
-        async def wait_closed(self) -> None: ...
-
-    answer: asyncio.Future[tuple[None, Writer]] = asyncio.get_running_loop().create_future()
-    monkeypatch.setattr(asyncio, "open_connection", lambda *_: answer)
-    line = Lifeline(partial(lost, {"the head": HEAD}, 30.0))
-    await asyncio.sleep(0.01)
-    answer.set_result((None, Writer()))
-    closing = asyncio.create_task(line.close())
-    await asyncio.sleep(0.1)
-    assert closing.done()
-
-
-@in_loop
 async def test_what_runs_when_the_head_is_lost_ends_with_the_cause_and_so_does_all_after_it() -> None:
     gone: asyncio.Future[str] = asyncio.get_running_loop().create_future()
     line = Lifeline(lambda: gone)
@@ -130,15 +109,6 @@ async def test_what_is_cancelled_while_the_head_is_there_is_cancelled_and_errors
         await line.run(fails())
     await line.close()
     assert gone.cancelled()
-
-
-@pytest.mark.filterwarnings("error")
-def test_a_lifeline_that_is_closed_before_it_looked_leaves_nothing_unawaited() -> None:
-    async def work() -> None:
-        await Lifeline(partial(lost, {}, 60.0)).close()
-
-    asyncio.run(work())
-    gc.collect()
 
 
 def test_what_waits_for_a_head_that_is_gone_is_waited_for_once() -> None:

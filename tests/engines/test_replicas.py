@@ -213,17 +213,6 @@ async def test_a_process_that_dies_while_it_loads_is_tried_again_up_to_the_limit
     assert [made.killed for made in fleet.made] == [1, 1]
 
 
-@in_loop
-async def test_a_restart_whose_engine_does_not_come_up_is_tried_again_up_to_the_limit() -> None:
-    busy = CannotEvaluate("the GPU's memory is still in use")
-    fleet, _, (call,) = await asked("s", Held(), Held(at_start=busy), Held(), max_restarts=2)
-    fleet.made[0].die()
-    await settle()
-    fleet.made[2].die()
-    with pytest.raises(CannotEvaluate, match="no replica of 1 is left; the last cause: out of memory"):
-        await call
-
-
 @pytest.mark.parametrize("error", [NeverReady("no node had room"), ZeroDivisionError("a fault of the code")])
 @in_loop
 async def test_a_restart_that_nothing_can_mend_is_given_up_at_once(error: Exception) -> None:
@@ -253,19 +242,6 @@ async def test_a_cancelled_request_is_cancelled_at_its_replica_and_leaves_its_pl
     assert a.cancelled == ["s"]
     a.answer("u")
     assert await calls[2] == "U"
-
-
-@in_loop
-async def test_a_turn_given_to_a_request_that_is_cancelled_goes_to_the_next() -> None:
-    a = Held(slots=1)
-    _, _, (first, second, third) = await asked("stu", a)
-    a.answer("s")
-    await asyncio.sleep(0)  # the first has its answer and gives its place to the second, which has not run since
-    second.cancel()
-    await settle()
-    assert set(a.asked) == {"u"}
-    a.answer("u")
-    assert (await first, await third) == ("S", "U")
 
 
 @in_loop

@@ -12,7 +12,7 @@ from typing import Any, cast
 import pytest
 
 from accgate.cli.main import main
-from tests.engines.serving import FAMILY, SERVING, TOY, lives, made, own_environment, pids, script, waited
+from tests.engines.serving import FAMILY, SERVING, lives, made, own_environment, pids, script, waited
 from tests.support.launcher import Launched
 
 
@@ -33,12 +33,6 @@ def check(folder: Path) -> dict[str, Any]:
 def replies_kept(folder: Path) -> int:
     records = folder / "out" / "m" / "arithmetic.jsonl"
     return records.read_bytes().count(b"\n") if records.exists() else 0
-
-
-def test_a_gate_runs_on_a_server_of_its_own(tmp_path: Path) -> None:
-    made(tmp_path, TOY)
-    assert main(run(tmp_path)) == 0
-    assert check(tmp_path)["verdict"] == "pass"
 
 
 HANGING = FAMILY + """
@@ -116,14 +110,14 @@ with Server(port=int(sys.argv[1])) as server:
 def test_a_server_that_falls_silent_is_started_again_once_and_then_ends_the_run(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
 ) -> None:
-    made(tmp_path, script(tmp_path, SILENT), concurrency=4, max_silence=8, serve_log="log")
+    made(tmp_path, script(tmp_path, SILENT), concurrency=4, max_silence=4, serve_log="log")
     assert main(run(tmp_path, "--quiet")) == 0
     assert replies_kept(tmp_path) == 40
     (told,) = [record.getMessage() for record in caplog.records if "started again, once" in record.getMessage()]
     assert "/v1 has given no reply for " in told
     assert (tmp_path / "log").read_text().split() == ["serving", "serving"]
     (tmp_path / "always").touch()
-    made(tmp_path, script(tmp_path, SILENT), concurrency=1, max_silence=4)
+    made(tmp_path, script(tmp_path, SILENT), concurrency=1, max_silence=2)
     assert main(run(tmp_path, "--quiet")) == 3
     reason = check(tmp_path)["reasons"][0]
     assert "and counts as stalled; finished samples are kept" in reason

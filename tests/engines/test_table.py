@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import dataclasses
 import platform
 import re
 import sys
@@ -14,11 +13,6 @@ import pytest
 
 from accgate.engines import Engine, Request, RequestFailed, base, llamacpp, split_options
 from accgate.engines.llamacpp import LlamaCppEngine
-from accgate.engines.openai import options as openai_options
-from accgate.engines.openai.engine import OpenAIEngine
-from accgate.engines.ray import engine as ray
-from accgate.engines.recording import RecordedEngine
-from accgate.engines.vllm import options as vllm_options
 from accgate.errors import BadInput, CannotEvaluate
 from accgate.inputs.toml import read_toml
 from tests.engines.planned import engine_of, model_file
@@ -58,36 +52,11 @@ def refusal(folder: Path, options: str) -> str:
 
 
 @each(
-    ("engine", "model", "options", "kind", "concurrency"),
-    [
-        ("openai", "toy", f'base_url = "{URL}"', OpenAIEngine, 64),
-        ("openai", "toy", f'base_url = "{URL}", concurrency = 3', OpenAIEngine, 3),
-        ("llamacpp", "weights.gguf", "", LlamaCppEngine, 4),
-        ("llamacpp", "weights.gguf", "n_parallel = 16", LlamaCppEngine, 16),
-        # of an installed package, which is not imported for it
-        ("llamacpp", "package://hypothesis/entry_points.txt", "", LlamaCppEngine, 4),
-        ("recorded", "scores.jsonl", "", RecordedEngine, 1),
-    ],
-)
-def test_each_engine_is_made_without_being_started_for_so_many_requests_at_once(
-    tmp_path: Path, engine: str, model: str, options: str, kind: type, concurrency: int
-) -> None:
-    found = made(tmp_path, engine, model, options)
-    assert isinstance(found, kind)
-    assert found.concurrency == concurrency
-
-
-@each(
     ("engine", "model", "options", "message"),
     [
         ("openai", "x", "", 'base_url: is missing; add it: base_url = "http://127.0.0.1:8000/v1"'),
-        ("openai", "x", f"base_url = '{URL}', base_ulr = 1", "base_ulr: unknown key; did you mean 'base_url'"),
-        ("openai", "x", f"base_url = '{URL}', concurrency = 0", "concurrency: is 0; write a"),
-        ("openai", "x", f"base_url = '{URL}', timeout = 0", "timeout: is 0; write a number above"),
-        ("openai", "x", f"base_url = '{URL}', max_retries = '2'", "max_retries: is '2', text; write"),
         ("openai", "x", f"base_url = ['{URL}', 'h']", "base_url: is 'h', which does not begin with"),
         ("recorded", "no.jsonl", "", "3: model: there is no file 'no.jsonl' in .*; give the path of a JSONL or CSV"),
-        ("recorded", "s.jsonl", "scale = 0", "scale: is 0; write a number above 0"),
         ("llamacpp", "no.gguf", "", "3: model: there is no file 'no.gguf' in .*; give the path of a .gguf file"),
         ("llamacpp", "package://no-such-package/a.gguf", "", "3: model: package 'no-such-package' "),
         ("llamacpp", "package://", "", "3: model: package '' is not installed; Check its name"),
@@ -96,39 +65,11 @@ def test_each_engine_is_made_without_being_started_for_so_many_requests_at_once(
         ("llamacpp", "w.gguf", "n_parallel = 0", "n_parallel: is 0; write a whole number from 1 to 256"),
         ("llamacpp", "w.gguf", "n_parallel = 257", "n_parallel: is 257; write a whole number from 1 to 256"),
         ("llamacpp", "w.gguf", "n_parallel = true", "n_parallel: is True; write a whole"),
-        ("llamacpp", "w.gguf", "n_parallel = 2.0", "n_parallel: is 2.0; write a whole"),
     ],
 )  # fmt: skip
 def test_a_fault_names_line_key_and_mend(tmp_path: Path, engine: str, model: str, options: str, message: str) -> None:
     (found,) = refusals(tmp_path, engine, model, options)
     assert re.match(message, found), found
-
-
-def test_without_xllamacpp_the_extra_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "xllamacpp", None)
-    with pytest.raises(CannotEvaluate, match=r"needs xllamacpp; pip install 'accgate\[llamacpp\]'"):
-        asyncio.run(llama(tmp_path).start())
-
-
-@pytest.mark.parametrize(
-    ("response", "cause"),
-    [
-        ({"error": {"message": "too long"}}, "llama.cpp: too long"),
-        ({"choices": []}, "llama.cpp: the response holds no choice with text: {'choices': []}"),
-        (ConnectionResetError("the port is closed"), "llama.cpp: the port is closed"),
-    ],
-)
-def test_what_llama_cpp_cannot_answer_fails_that_sample(tmp_path: Path, response: Any, cause: str) -> None:
-    def post(*_: Any) -> Any:
-        if isinstance(response, Exception):
-            raise response
-        return response
-
-    engine = llama(tmp_path)
-    engine._ask = post
-    with pytest.raises(RequestFailed) as caught:
-        asyncio.run(engine.complete(Request("a", 0, "Hi")))
-    assert str(caught.value) == cause
 
 
 @each(
@@ -140,6 +81,28 @@ def test_options_that_make_a_reply_depend_on_others_go_only_without_determinism(
     name, value = option.partition(",")[0].split(" = ")
     assert refusal(tmp_path, option).startswith(f"{name}: is {value} where replies are deterministic; take it out")
     llama(tmp_path, f"deterministic = false, {option}")
+
+
+@each(
+    ("response", "cause"),
+    [
+        ({"error": {"message": "too long"}}, "llama.cpp: too long"),
+        ({"choices": []}, "llama.cpp: the response holds no choice with text: {'choices': []}"),
+        (ConnectionResetError("the port is closed"), "llama.cpp: the port is closed"),
+        (asyncio.TimeoutError(), "llama.cpp: TimeoutError"),
+    ],
+)
+def test_what_llama_cpp_cannot_answer_fails_that_sample(tmp_path: Path, response: Any, cause: str) -> None:
+    async def post(*_: Any) -> Any:
+        if isinstance(response, Exception):
+            raise response
+        return response
+
+    engine = llama(tmp_path)
+    engine._ask = post
+    with pytest.raises(RequestFailed) as caught:
+        asyncio.run(engine.complete(Request("a", 0, "Hi")))
+    assert str(caught.value) == cause
 
 
 def test_batches_of_deterministic_replies_are_whole_ones(tmp_path: Path) -> None:
@@ -156,15 +119,12 @@ def test_batches_of_deterministic_replies_are_whole_ones(tmp_path: Path) -> None
     ("options", "faults"),
     [
         ("n_ubatch = 0", ["n_ubatch: is 0; write a whole number from 1"]),
-        ("n_batch = 0, deterministic = false", ["n_batch: is 0; write a whole number from 1"]),
         ("n_batch = 3, deterministic = false", ["n_batch: is 3; write n_parallel (4) or more"]),
         ("n_batch = 7, n_parallel = 8, deterministic = false", ["n_batch: is 7; write n_parallel (8) or more"]),
         ("n_ctx = 1", ["n_ctx: is 1; write a whole number from 2, or 0 for the model's own"]),
         ("cpuparams = { n_threads = 0 }", ["cpuparams.n_threads: is 0; write a whole number from 1, or"]),
-        ("cpuparams_batch = { n_threads = 0 }", ["cpuparams_batch.n_threads: is 0; write a whole number from 1, or"]),
         ("sleep_idle_seconds = 0", ["sleep_idle_seconds: is 0; write a whole number from 1, or -1 to stay awake"]),
         ("port = 99999", ["port: is 99999; write a whole number to 65535, or 0 for one that is free"]),
-        ("hostnames = []", ["hostnames: has no effect"]),
         ("api_prefix = '/a'", ["api_prefix: has no effect, since only accgate uses llama.cpp's port; take it out"]),
         ("api_keys = []", ["api_keys: is empty; name a key, or take it out"]),
         ("n_ctx = -2, n_batch = -64, cpuparams = { n_threads = 0 }", ["n_ctx: is -2", "n_batch: is -64", "cpuparams."]),
@@ -182,24 +142,12 @@ def test_numbers_that_llama_cpp_reads_in_a_way_of_its_own_are_taken(tmp_path: Pa
     llama(tmp_path, option)
 
 
-@pytest.mark.parametrize(
-    ("cpuinfo", "name"),
-    [
-        ("vendor_id\t: X\nmodel name\t: Fast CPU @ 9 GHz \nmodel name\t: other\n", "Fast CPU @ 9 GHz"),
-        ("", "riscv64"),
-        (None, "riscv64"),
-    ],
-)
-def test_the_processor_is_named_as_the_system_or_else_python_names_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cpuinfo: str | None, name: str
-) -> None:
+def test_the_processor_is_named_as_the_system_names_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "cpuinfo"
-    if cpuinfo is not None:
-        path.write_text(cpuinfo)
     monkeypatch.setattr(base, "Path", lambda _: path)
-    monkeypatch.setattr(platform, "processor", lambda: "")
-    monkeypatch.setattr(platform, "machine", lambda: "riscv64")
-    assert base.cpu_name() == name
+    assert base.cpu_name() == (platform.processor() or platform.machine())
+    path.write_text("vendor_id\t: X\nmodel name\t: Fast CPU @ 9 GHz \nmodel name\t: other\n")
+    assert base.cpu_name() == "Fast CPU @ 9 GHz"
 
 
 def test_a_missing_system_library_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -220,7 +168,6 @@ def test_a_missing_system_library_is_named(tmp_path: Path, monkeypatch: pytest.M
         ("of-tomorrow", {"base_url": "x", "concurrency": 1}, {"base_url": "x", "concurrency": 1}),
         ("ray", {"engine": "vllm", "address": "a:1", "replicas": 2}, {"engine": "vllm"}),
         ("ray", {"engine": "openai", "options": {"timeout": 1}}, {"engine": "openai", "options": {}}),
-        ("ray", {"engine": "vllm", "env": ["VLLM_X"]}, {"engine": "vllm", "env": ["VLLM_X"]}),
         ("ray", {"options": {"timeout": 1}}, {"options": {"timeout": 1}}),
     ],
 )  # fmt: skip
@@ -232,21 +179,6 @@ def test_what_can_change_an_answer_is_kept_apart(engine: str, options: dict[str,
     if "options" in options:
         merged["options"] = {**answering["options"], **of_inner}
     assert merged == options
-
-
-OF_VLLM = {"download_dir", "disable_log_stats", vllm_options.DRAFT_METRICS}
-
-
-@pytest.mark.parametrize(
-    ("names", "known"),
-    [
-        (openai_options.OPERATIONAL, openai_options.Options),
-        (ray.OPERATIONAL, ray.Options),
-        (vllm_options.OPERATIONAL - OF_VLLM, vllm_options.Own),
-    ],
-)
-def test_each_is_an_option_of_its_engine(names: frozenset[str], known: Any) -> None:
-    assert names <= {field.name for field in dataclasses.fields(known)}
 
 
 def test_those_of_llamacpp_are_its_parameters() -> None:

@@ -19,24 +19,19 @@ CHATML = "{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content }}<|im_e
 SYSTEM = Request("b", 0, "Hi", "Be kind.")
 SOUND = {
     "ChatML": CHATML,
-    "a token added to text": "{{ bos_token + messages[0].content + eos_token }}",
     "loop controls": "{% for m in messages %}{% if loop.index > 1 %}{% break %}{% endif %}{{ m.content }}{% endfor %}",
     "what the model wrote": CHATML + "{% generation %}so{% endgeneration %}",
     "today": "{{ strftime_now('%d %b %Y') }}{{ messages | tojson(indent=2) }}",
     "parts of a text": "{% for m in messages %}{{ m.content[0].text + '' }}{% endfor %}",
-    "text alone": "{% for m in messages %}{{ m.content.strip() }}{% endfor %}",
     "a name that nobody gave": "{{ nobody }}{% if tools is not none %}{{ tools[0].name }}{% endif %}",
-    "a refusal of what is not asked": "{% if messages | length > 9 %}{{ raise_exception('long') }}{% endif %}",
     "a setting of the request": "{{ style.upper() }}",
     "no system": "{% if messages[0].role == 'system' %}{{ raise_exception('no system') }}{% endif %}",
 }
 BROKEN = {
     "an open loop": ("a\n{% for m in messages %}\n{{ m }}", ":3 cannot be parsed: Unexpected end of template"),
     "an unknown tag": ("a\n\n{% fro m %}", ":3 cannot be parsed: Encountered unknown tag 'fro'"),
-    "an unknown filter": ("a\n{{ messages | nosuch }}", ":2 cannot be parsed: No filter named 'nosuch'"),
     "an undefined name": ("a\n{{ nobody.name }}", ":2 fails on the first sample: 'nobody' is undefined"),
     "a refusal": ("\n\n{{ raise_exception('Only user.') }}", ":3 fails on the first sample: Only user"),
-    "a wrong type": ("{{ 1 + 'a' }}", ":1 fails on the first sample: unsupported operand"),
     "a way out": ("{{ messages.__class__.__mro__ }}", ":1 fails on the first sample: access to attribute"),
 }
 

@@ -24,11 +24,6 @@ def test_zero_and_seed_zero_are_set_values() -> None:
     assert (body["seed"], body["top_k"], body["top_p"], body["stop"]) == (0, 0, 0.0, ["a", "b"])
 
 
-def test_extra_fields_have_the_last_word() -> None:
-    body = body_of(Request("a", 0, "", temperature=0.5, seed=1, extra={"temperature": 1, "seed": 2, "n": 1}), "toy")
-    assert (body["temperature"], body["seed"], body["n"]) == (1, 2, 1)
-
-
 NO_ERRORS: list[Any] = [
     None, "", " ", {}, [], False, 0, "null", {"message": ""}, {"message": None, "type": None, "code": None},
     {"code": 0, "message": "success"}, {"code": "200", "message": "OK"}, {"code": None, "message": " ", "metadata": {}},
@@ -50,22 +45,16 @@ DRAFTED: dict[str, tuple[dict[str, Any], dict[str, Any], float | None]] = {
     "vLLM, nothing drafted": (drafted(1.0, 0), {}, 1.0),
     "vLLM, the last draft is longer than the reply": (drafted(4.0, 15), {}, 4.0),
     "vLLM without speculation": ({"metrics": {"speculative_decoding": None}}, {}, None),
-    "vLLM, no number": (drafted("1.2", 43), {}, None),
-    "vLLM, not finite": (drafted(float("inf"), 43), {}, None),
     "vLLM, metrics of another form": ({"metrics": [1]}, {}, None),
     "TensorRT-LLM": ({}, {"avg_decoded_tokens_per_iter": 2.7}, 2.7),
-    "TensorRT-LLM without speculation": ({}, {"avg_decoded_tokens_per_iter": 1.0}, 1.0),
     "TensorRT-LLM, rounded": ({}, {"avg_decoded_tokens_per_iter": 0.99999994}, 1.0),
     "TensorRT-LLM, no step": ({}, {"avg_decoded_tokens_per_iter": 0.0}, None),
-    "a flag": ({}, {"avg_decoded_tokens_per_iter": True}, None),
     "no float": ({}, {"avg_decoded_tokens_per_iter": 10**400}, None),
     "SGLang": ({}, {"meta_info": {"spec_accept_length": 2.25, "spec_verify_ct": 24}}, 2.25),
     "SGLang, the count alone": ({}, {"meta_info": {"spec_verify_ct": 24}}, 2.25),
-    "SGLang, nothing verified": ({}, {"meta_info": {"spec_accept_length": 0, "spec_verify_ct": 0}}, None),
     "SGLang, fewer tokens than steps": ({}, {"meta_info": {"spec_verify_ct": 60}}, None),
     "llama.cpp": ({"timings": {"predicted_n": 54, "draft_n": 48, "draft_n_accepted": 31}}, {}, 2.4091),
     "llama.cpp, nothing accepted": ({"timings": {"predicted_n": 54, "draft_n": 48, "draft_n_accepted": 0}}, {}, 1.0),
-    "llama.cpp, nothing drafted": ({"timings": {"predicted_n": 54}}, {}, None),
     "llama.cpp, more accepted than made": ({"timings": {"predicted_n": 54, "draft_n_accepted": 53}}, {}, None),
     "no server says it": ({}, {}, None),
 }
@@ -79,10 +68,6 @@ def test_the_acceptance_length_is_what_the_server_says_of_this_reply(
     assert reply == Reply("4", completion_tokens=54, acceptance=length)
 
 
-def test_without_a_count_of_tokens_steps_without_a_draft_are_not_known() -> None:
-    assert reply_of({"choices": [{"text": "4"}], **drafted(3.0, 9)}).acceptance is None
-
-
 @each(
     ("body", "reply"),
     [
@@ -94,12 +79,9 @@ def test_without_a_count_of_tokens_steps_without_a_draft_are_not_known() -> None
         ({"choices": [{"text": "4"}, {"text": "5"}]}, Reply("4")),
         *(({"choices": [{"text": "4"}], "usage": usage}, Reply("4")) for usage in (None, [1], "3", {})),
         ({"choices": [{"message": {"content": None}, "finish_reason": "stop"}]}, Reply("", "stop")),
-        ({"choices": [{"message": {"content": ""}}]}, Reply("")),
         ({"choices": [{"message": {"content": None, "reasoning_content": "so"}}]}, Reply("", reasoning="so")),
         ({"choices": [{"message": {"content": "4", "reasoning": "so"}}]}, Reply("4", reasoning="so")),
-        ({"choices": [{"message": {"content": "4", "reasoning": " "}}]}, Reply("4")),
         ({"choices": [{"message": {"content": "\n\n    4", "reasoning_content": ""}}]}, Reply("    4")),
-        ({"choices": [{"message": {"content": "\n\n4", "reasoning_content": None}}]}, Reply("\n\n4")),
         ({"choices": [{"message": {"refusal": "No."}, "finish_reason": "stop"}]}, Reply("No.", "refusal")),
         (
             {"choices": [{"message": {"content": [
@@ -113,8 +95,6 @@ def test_without_a_count_of_tokens_steps_without_a_draft_are_not_known() -> None
         ),
         ({"choices": [{"text": "4"}], "usage": {"reasoning_tokens": 3}}, Reply("4", reasoning_tokens=3)),
         ({"choices": [{"text": "4"}], "usage": {"prompt_tokens": "3", "completion_tokens": -5}}, Reply("4")),
-        ({"choices": [{"text": "4"}], "usage": {"prompt_tokens": True, "completion_tokens": 10**400}}, Reply("4")),
-        ({"choices": [{"text": "4"}], "usage": {"prompt_tokens": 0, "total_tokens": 9}}, Reply("4")),
         ({"choices": [{"message": None, "text": "4"}]}, Reply("4")),
         ({"choices": [{"text": "4", "finish_reason": {"type": "length", "length": 8}}]}, Reply("4", "length")),
         *(({"choices": [{"text": "4", "error": error}], "error": error}, Reply("4")) for error in NO_ERRORS),
@@ -140,26 +120,11 @@ def test_what_holds_no_text_is_malformed(body: Any) -> None:
 
 
 ENDS = {
-    "whole": (
-        "stop STOP eos eos_token end_turn stop_sequence end_id stop_words tool_calls tool-calls TOOL_CALL tool_use "
-        "COMPLETE functionCall complete FINISH endoftext normal null FinishReason.STOP MALFORMED_FUNCTION_CALL "
-        "FINISH_REASON_STOP eot stopStringFound end_of_text stop_str"
-    ),
-    "cut": (
-        "length LENGTH max_tokens MAX_TOKENS max-tokens maxTokens max_output_tokens token_limit "
-        "FinishReason.MAX_TOKENS FINISH_REASON_MAX_TOKENS maxPredictedTokensReached"
-    ),
+    "whole": "stop STOP eos_token end_turn stop_words tool-calls functionCall FINISH FinishReason.STOP",
+    "cut": "length max_tokens MAX_TOKENS maxTokens token_limit FinishReason.MAX_TOKENS maxPredictedTokensReached",
     "full": "contextLengthReached model_length model_context_window_exceeded max_context",
-    "refused": (
-        "content_filter CONTENT_FILTERED contentFilter sensitive refusal SAFETY RECITATION PROHIBITED_CONTENT SPII "
-        "BLOCKLIST blacklist guardrail_intervened GUARDRAIL_INTERVENED ERROR_TOXIC repetition repetition_detected "
-        "FINISH_REASON_SAFETY IMAGE_PROHIBITED_CONTENT"
-    ),
-    "unknown": (
-        "abort aborted cancelled error ERROR ERROR_LIMIT error_limit USER_CANCEL network_error timeout timed_out "
-        "TIMEOUT not_finished load unload insufficient_system_resource time_limit max_time pause_turn OTHER unknown "
-        "unheard_of 超时 compaction userStopped modelUnloaded failed incomplete NO_IMAGE"
-    ),
+    "refused": "content_filter contentFilter refusal FINISH_REASON_SAFETY guardrail_intervened ERROR_TOXIC repetition",
+    "unknown": "abort error ERROR_LIMIT network_error timeout not_finished time_limit pause_turn OTHER 超时",
 }
 
 
@@ -179,11 +144,6 @@ def test_an_end_is_known_in_the_spelling_of_each_server(kind: str, word: str) ->
 def test_an_end_without_a_word_is_one(reason: Any) -> None:
     reply = reply_of({"choices": [{"text": "4", "finish_reason": reason}]})
     assert reply.finish_reason not in CUT | REFUSED
-
-
-def test_an_aborted_reply_keeps_the_servers_word() -> None:
-    with pytest.raises(MalformedReply, match=r"finish_reason .*abort"):
-        reply_of({"choices": [{"text": "4", "finish_reason": {"type": "abort", "message": "out of memory"}}]})
 
 
 KEYS = st.sampled_from(
@@ -212,11 +172,7 @@ def test_any_body_is_a_reply_or_malformed_and_has_a_short_error_text(body: Any) 
     ("body", "text"),
     [
         ({"error": {"message": "too\n long", "code": 400}}, "too long"),
-        ({"error": "too long"}, "too long"),
-        ({"message": "too long"}, "too long"),
-        ({"detail": "too long"}, "{'detail': 'too long'}"),
         ("<h1>Bad\tgateway</h1>", "<h1>Bad gateway</h1>"),
-        ([], "[]"),
         ("x" * 300, "x" * 300),
         ("x" * 301, "x" * 297 + "..."),
     ],

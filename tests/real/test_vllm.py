@@ -32,16 +32,6 @@ def test_ctrl_c_while_it_answers_leaves_nothing_but_records(vllm: Environment, t
     assert all(record["error"] is None for record in found)
 
 
-@pytest.mark.long
-def test_ctrl_c_while_it_loads_leaves_nothing(vllm: Environment, tmp_path: Path) -> None:
-    config = project(tmp_path, vllm.model)
-    process = vllm.start("-m", "accgate", "run", str(config), "--out", str(tmp_path / "out"), "--quiet")
-    wait(lambda: "VLLM::EngineCor" in vllm.processes().values(), process)
-    os.killpg(process.pid, signal.SIGINT)
-    _, err = process.communicate(timeout=1200)
-    assert process.returncode == 130, err
-
-
 def replicated(folder: Path, model: str, options: dict[str, Any]) -> Path:
     """A file with two replicas of vLLM in a cluster of their own."""
     config = project(folder, model, samples=16)
@@ -82,29 +72,6 @@ def test_of_two_replicas_one_whose_engine_dies_leaves_its_samples_to_the_other(
     assert "of 2 is given up: vLLM's engine died" in err
     assert json.loads(out)["checks"][0]["candidate"]["errors"] == 0
     assert len({record["id"] for record in records(tmp_path)}) == len(records(tmp_path))
-
-
-@pytest.mark.long
-def test_two_models_of_one_run_answer_alike_in_both_orders(vllm: Environment, tmp_path: Path) -> None:
-    mean = {"reference": 50.0, "reference_num_samples": 100}
-    task = table("tasks.passkey_retrieval", {"options": {"length": 200}, "num_samples": 3, **mean})
-    models = {
-        name: table(f"models.{name}", {"engine": "vllm", "model": vllm.model})
-        + table(f"models.{name}.options", SMALL | {"concurrency": 1, "dtype": dtype})
-        + table(f"models.{name}.sampling", {"max_tokens": 8})
-        for name, dtype in (("a", "float32"), ("b", "bfloat16"))
-    }
-    replies = []
-    for order in ("ab", "ba"):
-        out, config = tmp_path / order, tmp_path / f"{order}.toml"
-        config.write_text("".join(models[name] for name in order) + task)
-        done = vllm.run("-m", "accgate", "run", str(config), "--out", str(out), "--quiet")
-        assert done.returncode in (0, 1, 4), done.stderr
-        lines = {name: (out / name / "passkey_retrieval.jsonl").read_text().splitlines() for name in order}
-        rows = {name: map(json.loads, texts) for name, texts in lines.items()}
-        replies.append({(name, row["id"]): row["reply"] for name, of in rows.items() for row in of})
-    assert len(replies[0]) == 6
-    assert replies[0] == replies[1]
 
 
 @pytest.mark.long
@@ -198,22 +165,3 @@ def test_what_cannot_start_says_why_and_the_mend_and_what_dies_keeps_its_records
         assert mend in " ".join(reasons[name])
     assert any("vLLM's engine died" in reason and "\n" not in reason for reason in reasons["m"])
     assert 2 < len(records(tmp_path)) < 2000
-
-
-def test_a_folder_that_is_not_there_is_said_before_vllm_loads(vllm: Environment, tmp_path: Path) -> None:
-    config = project(tmp_path, "./no-such-folder")
-    done = vllm.run("-m", "accgate", "run", str(config), "--out", str(tmp_path / "out"), "--quiet", "--json")
-    assert done.returncode == 3
-    assert "there is no folder './no-such-folder'" in done.stderr
-    assert "config.json" in done.stderr
-
-
-@pytest.mark.long
-def test_the_benchmark_compares_the_same_prompts(vllm: Environment) -> None:
-    options = [word for name, value in SMALL.items() for word in ("--option", f"{name}={json.dumps(value)}")]
-    arguments = ["--model", vllm.model, "--chats", "16", "--pairs", "1", "--shots", "1", "--json", *options]
-    done = vllm.run("benchmarks/throughput.py", *arguments)
-    assert done.returncode == 0, done.stderr
-    figures = json.loads(done.stdout)
-    assert figures["ratio"] > 0
-    assert figures["accgate_samples_per_s"] > 0

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from accgate.engines.vllm.watch import mapped, processes
 from tests.support.gates import table
 from tests.support.runner import ROOT
 
@@ -87,22 +88,9 @@ class Environment:
 
 
 def orphaned(files: set[Path]) -> set[Path]:
-    """Shared memory that no living process maps: other vLLMs on the machine keep theirs.
-
-    Inodes tell, since a semaphore's file gets its name after it was mapped.
-    """
-    mapped = set()
-    for maps in Path("/proc").glob("[0-9]*/maps"):
-        try:
-            mapped |= {line.split()[4] for line in maps.read_text().splitlines() if "/dev/shm/" in line}
-        except OSError:
-            continue
-    left = set()
-    for file in files:
-        with contextlib.suppress(FileNotFoundError):
-            if str(file.stat().st_ino) not in mapped:
-                left.add(file)
-    return left
+    """Shared memory that no living process maps: other vLLMs on the machine keep theirs."""
+    inodes = mapped(processes())
+    return {file for file in files if file.exists() and str(file.stat().st_ino) not in inodes}
 
 
 def wait(until: Callable[[], Any], process: subprocess.Popen[str]) -> Any:

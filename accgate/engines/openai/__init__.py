@@ -1,4 +1,4 @@
-"""The engine `openai`, for servers of the OpenAI API.
+"""The engine `openai`, for one or several servers of the OpenAI API.
 
-They are one or several, running already or started by accgate.
+They run already, or accgate starts one.
 """

@@ -1,7 +1,6 @@
 """One request until it is answered.
 
-Here are the servers that it may be asked of, too. The least loaded server that is up and takes more is asked next.
-Retries and their end are decided here too.
+It goes to the least loaded server that is up and takes more. Retries, and when they end, are decided here too.
 """
 
 import asyncio
@@ -25,22 +24,23 @@ from accgate.errors import CannotEvaluate
 
 T = TypeVar("T")
 
+# Of judgement, as OpenAI's client has them (0.5 s, doubled), with a longer end, since a run is not a user who waits.
 FIRST_WAIT = 0.5  # seconds, doubled with each retry
 LONGEST_WAIT = 60.0  # seconds, between retries where the server names none
 LONGEST_RETRY_AFTER = 600.0  # seconds; a server that asks for more is treated as down
-LIMITED = 30.0  # seconds without an answer, past and coming, because it is too much: the terminal says so
+LIMITED = 30.0  # seconds, past and expected, without an answer from servers that limit; then the terminal says so
 RESUME = "start it again, then go on with --resume"
 FIRST_REST = 0.5  # seconds, doubled with each refusal
 LONGEST_REST = 10.0  # seconds, so that a server that is back is soon found
-PROBES = 4  # requests that may find out at once whether it is
+PROBES = 4  # requests that may test at once whether a resting server is back
 
 
 @dataclass(eq=False)
 class Endpoint:
-    """One server, by its URL up to and with /v1. Times are those of the clock.
+    """One server, by its URL up to and with /v1.
 
-    `unsure` is set where it was away: what serves there now is to be looked at before its answers count. One that is
-    `gone` is asked no more.
+    Times are those of the clock. `unsure` means that it was away, so that its list of models must be read before its
+    answers count. One that is `gone` is not asked any more.
     """
 
     url: str
@@ -49,19 +49,19 @@ class Endpoint:
     in_flight: int = 0
     requests: int = 0  # requests so far
     refusals: int = 0  # connections refused in a row, rests apart
-    rests_until: float = 0.0  # it took no connection
+    rests_until: float = 0.0  # after a refused connection
     unsure: bool = False
     gone: bool = False
-    listed: Mapping[str, str] = field(default_factory=dict)  # what it said of its model at first
+    listed: Mapping[str, str] = field(default_factory=dict)  # what it said about its model at the start
     look: asyncio.Lock = field(default_factory=asyncio.Lock)
-    looks: int = 0  # how often it was looked at since
-    mute: Fault | None = None  # why it did not say what it serves when it was looked at last
+    looks: int = 0  # how often its list was read since the start
+    mute: Fault | None = None  # why the last look at its list failed
 
 
 class Endpoints:
-    """The servers of one model, which take at most `most` requests at once together.
+    """The servers of one model, which together take at most `most` requests at once.
 
-    More wait here: one that waited for a connection would use up its time-out.
+    Further requests wait here, because a wait for a connection would count towards their time-out.
     """
 
     def __init__(
@@ -82,9 +82,9 @@ class Endpoints:
         self._changed = asyncio.Event()
 
     async def admit(self) -> Endpoint | None:
-        """Return the server to ask now, once one takes a request more.
+        """Wait for a server that takes a request more, and return it.
 
-        Calls go in their order. None while none is up.
+        Calls are served in their order. None means that no server is up.
         """
         async with self._turn:  # the first waits for a server, the others for their turn
             while True:
@@ -99,14 +99,14 @@ class Endpoints:
                     continue
 
     def other(self, tried: Collection[Endpoint]) -> Endpoint | None:
-        """Return an untried server that takes a request now."""
+        """Return an untried server that takes a request now, if any."""
         endpoint, delay = self._best(tried)
         return endpoint if delay == 0.0 else None
 
     def _best(self, tried: Collection[Endpoint]) -> tuple[Endpoint | None, float | None]:
         """Find the server that takes a request soonest, and in how many seconds.
 
-        It is up and has the fewest in flight. None seconds: once a request has ended.
+        Among equals it has the fewest in flight. None instead of seconds means: once a request has ended.
         """
         now = self._clock()
         is_full = sum(endpoint.in_flight for endpoint in self.all) >= self._most
@@ -121,46 +121,43 @@ class Endpoints:
         return chosen, None if delay == math.inf else delay
 
     def begin(self, endpoint: Endpoint) -> float:
-        """Note that a request starts, and when."""
+        """Record that a request starts, and return when."""
         endpoint.in_flight += 1
         endpoint.requests += 1
         endpoint.pace.started()
         return self._clock()
 
     def end(self, endpoint: Endpoint) -> None:
-        """Note that a request is over."""
+        """Record that a request is over."""
         endpoint.in_flight -= 1
         self._changed.set()
 
     def note_refusal(self, endpoint: Endpoint, wait: float = 0.0) -> None:
-        """Leave a server alone that took no connection.
-
-        It is for `wait` seconds or longer each time.
-        """
+        """Let a server rest that took no connection, for `wait` seconds or longer each time."""
         now = self._clock()
         endpoint.unsure = True
-        if endpoint.refusals == 0 or endpoint.rests_until <= now:  # of many requests refused at once the first counts
+        if endpoint.refusals == 0 or endpoint.rests_until <= now:  # of requests refused together only the first counts
             longest = doubled(FIRST_REST, endpoint.refusals, LONGEST_REST)
             endpoint.refusals += 1
-            endpoint.rests_until = now + max(wait, self._jitter(longest / 2, longest))  # not the time of its peers
+            endpoint.rests_until = now + max(wait, self._jitter(longest / 2, longest))  # clients come back apart
         self._note_barren(now)
 
     def note_busy(self, endpoint: Endpoint, sent: float, wait: float) -> None:
-        """Note that a request sent at this time was too much for a server.
+        """Record that a request was too much for a server.
 
-        It has the seconds in which the server wants no other.
+        It was sent at the time `sent`, and the server asks to wait `wait` seconds.
         """
         self.note_connection(endpoint)
         endpoint.pace.refused(sent, wait, endpoint.in_flight)
         self._note_barren(self._clock())
 
     def note_connection(self, endpoint: Endpoint) -> None:
-        """Note that a server took a connection, whatever it gave."""
+        """Record that a server took a connection, whatever it answered."""
         endpoint.refusals, endpoint.rests_until = 0, 0.0
         self._changed.set()
 
     def note_answer(self, endpoint: Endpoint, sent: float) -> None:
-        """Note that a server answered a request that was sent at this time."""
+        """Record that a server answered the request sent at this time."""
         self.note_connection(endpoint)
         self._barren_since = None
         endpoint.pace.taken(sent)
@@ -169,10 +166,7 @@ class Endpoints:
         self._barren_since = now if self._barren_since is None else self._barren_since
 
     async def is_outage(self, seconds: float) -> bool:
-        """Tell whether none has answered for so long.
-
-        It waits for what is in flight, unless an answer comes first.
-        """
+        """Tell whether no server has answered for `seconds`, once nothing is in flight."""
         while self._barren_since is not None and self.barren >= seconds:
             if not any(endpoint.in_flight for endpoint in self.all if not endpoint.gone):
                 return True
@@ -182,15 +176,12 @@ class Endpoints:
 
     @property
     def barren(self) -> float:
-        """Seconds since when servers refuse, and none has answered a request."""
+        """Seconds for which servers have refused and none has answered."""
         return 0.0 if self._barren_since is None else self._clock() - self._barren_since
 
     @property
     def rest(self) -> float:
-        """Return the seconds until a server may be asked again.
-
-        It asked to be left alone, or refused.
-        """
+        """Seconds until some server may be asked again."""
         rests = (max(e.rests_until, e.pace.quiet_until) for e in self.all if not e.gone)
         return max(0.0, min(rests, default=0.0) - self._clock())
 
@@ -199,7 +190,7 @@ class Endpoints:
 class _Effort:
     """What one request has cost since it `began`.
 
-    `since` is the first fault that costs no retry.
+    `since` is the time of the first fault that costs no retry.
     """
 
     began: float
@@ -212,8 +203,8 @@ class _Effort:
 class Dispatcher:
     """Asks a model's servers until one answers.
 
-    `ended` says how a server that was started here ended. `rescue` does what else can be done for one that is silent,
-    and raises where nothing is left to try.
+    `ended` says how a server that accgate started has ended. `rescue` restarts or drops a server that is silent, and
+    raises where neither is possible.
     """
 
     client: Client
@@ -269,7 +260,7 @@ class Dispatcher:
             return value
 
         def connected() -> None:
-            if endpoint.in_flight == 1 and endpoint.requests > 1:  # every older connection is closed: a restart may be
+            if endpoint.in_flight == 1 and endpoint.requests > 1:  # older connections are closed, as by a restart
                 endpoint.unsure = True
 
         sent = self.endpoints.begin(endpoint)
@@ -298,7 +289,7 @@ class Dispatcher:
     async def _look(self, endpoint: Endpoint) -> Fault | None:
         """Ask a server that was away what it serves now.
 
-        Return a fault where it does not say. Requests that wait for the same answer take it too.
+        A fault means that it does not say. Requests that wait for the same answer share it.
 
         Raises
         ------
@@ -314,10 +305,7 @@ class Dispatcher:
             return endpoint.mute if endpoint.unsure else None
 
     async def _mute(self, endpoint: Endpoint) -> Fault | None:
-        """Return why a server does not say what it serves.
-
-        None where it serves what it did.
-        """
+        """Return why a server does not say what it serves, or None where that is unchanged."""
         if not endpoint.listed:
             return None
         listing = await self.client.listing(endpoint.url)
@@ -340,9 +328,9 @@ class Dispatcher:
             endpoint.unsure = endpoint.unsure or fault.kind == "cut"
 
     async def _weigh(self, faults: list[Fault], effort: _Effort) -> Fault:
-        """Return the fault of a round in which no server answered.
+        """Wait as long as a round of faults requires.
 
-        Another round may begin then.
+        The fault that it returns is the one to report if no further round helps.
         """
         costly = [fault for fault in faults if not (fault.down or fault.kind == "busy")]
         wait = min((fault.wait for fault in faults if fault.kind != "refused"), default=0.0)
@@ -390,5 +378,5 @@ class Dispatcher:
 
 
 def _sign(outcome: Any) -> Sign:
-    """Return what an attempt says of a server's life."""
+    """Return what an outcome says about a server's life."""
     return "reply" if not isinstance(outcome, Fault) else "none" if outcome.kind == "silent" else "life"

@@ -1,6 +1,6 @@
 """Any OpenAI-compatible server, or several of one model.
 
-Such are vLLM, SGLang, TensorRT-LLM, llama.cpp, TGI, or a hosted API.
+Examples are vLLM, SGLang, TensorRT-LLM, llama.cpp, TGI and hosted APIs.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ from urllib.parse import urlsplit
 from accgate.engines import identity, wire
 from accgate.engines.base import EngineDied, LogProbs, ModelTable, Reply, Request, Wall, environment_of
 from accgate.engines.chat import ChatProbe
-from accgate.engines.identity import Identity, Listing
+from accgate.engines.identity import BASE_URL, Identity, Listing
 from accgate.engines.openai import dispatch
 from accgate.engines.openai.client import Client, key_of, reach_advice
 from accgate.engines.openai.dispatch import Dispatcher, Endpoint, Endpoints
 from accgate.engines.openai.likelihood import Likelihood
 from accgate.engines.openai.options import PORT, Options, faults_of
 from accgate.engines.openai.pace import doubled
-from accgate.engines.openai.probe import answer_of, ask_server, beginning_fault
+from accgate.engines.openai.probe import answer_of, beginning_fault
 from accgate.engines.openai.server import Server, free_port
 from accgate.engines.silence import Silence, Stalled
 from accgate.engines.wire import body_of
-from accgate.errors import CannotEvaluate, KeyFaults, refuse_faults
+from accgate.errors import CannotEvaluate, Key, KeyFaults, refuse_faults
 from accgate.inputs.network import is_this_machine
 from accgate.inputs.paths import path_in
 from accgate.inputs.typed import parse_table
@@ -37,16 +37,15 @@ from accgate.result import EngineInfo
 
 T = TypeVar("T")
 
-LISTING_ATTEMPTS = 5  # of a server that takes connections and does not answer
-SPARE = 128  # open files for records, logs, libraries; beside the connections
-_allowed: list[int] = []  # connections of each engine that is open: a model's, its judge's
+LISTING_ATTEMPTS = 5  # at a server that takes connections and does not answer
+SPARE = 128  # open files for records, logs and libraries, in addition to the connections
+_allowed: list[int] = []  # connections of each open engine, such as a model's and its judge's
 
 
 class OpenAIEngine:
-    """A client that spreads requests over a model's servers.
+    """A client that spreads requests over a model's servers and retries what may yet succeed.
 
-    It retries what may yet succeed. `folder` is where the command of `serve` runs, and where the path of its log
-    starts; `wall` keeps files from it.
+    `folder` is where the command of `serve` runs, and where its log's path starts; `wall` keeps files from it.
     """
 
     def __init__(
@@ -83,32 +82,17 @@ class OpenAIEngine:
         return cls(table.model, options, folder=table.folder, wall=table.wall)
 
     def probe(self) -> tuple[str, ...]:
-        """Ask each server once for its models.
+        """Ask each server once for its models, and return a sentence about each.
 
-        Return what each answered, for people. A command of `serve` is not started, and nothing is asked.
-
-        Raises
-        ------
-        KeyFaults
-            When a URL lacks `/v1`, or a server does not have the model; keys are relative to the model's table.
-        CannotEvaluate
-            When a server does not answer.
+        A server that `serve` would start is not started, and nothing is asked. A URL that lacks `/v1` is a fault, and a
+        refused key one that may come right. It raises what `reach` raises.
         """
         if self._options.serve:
             return ("nothing was asked: the run starts the server itself (options.serve)",)
-        answers = [ask_server(url, self._options.api_key_env) for url in self._options.urls]
-        for answer in answers:
-            if answer.fault is not None and answer.better is None:
-                raise CannotEvaluate(answer.text())
-        better = [(("options", "base_url"), answer.text()) for answer in answers if answer.better is not None]
-        refuse_faults([*better, *identity.faults_of(self._model, {answer.url: answer.listing for answer in answers})])
-        return tuple(answer.about(self._model) for answer in answers)
+        return asyncio.run(self.reach(strict=True))
 
     def beginning(self, request: Request) -> str | None:
-        """Say what is wrong with how a raw prompt begins.
-
-        The tokens that the first server makes of it tell.
-        """
+        """Say what is wrong with how a raw prompt begins, by the first server's tokens."""
         if self._options.serve:
             return None
         prompt = str(body_of(request, self._model)["prompt"])
@@ -124,30 +108,32 @@ class OpenAIEngine:
         """Whether a server is on this machine."""
         return any(is_this_machine(urlsplit(url).hostname or "") for url in self._options.urls)
 
-    async def reach(self) -> None:
-        """Ask each server once, long before `start`, whether it has the model.
+    async def reach(self, *, strict: bool = False) -> tuple[str, ...]:
+        """Ask each server, long before `start`, whether it has the model.
 
-        A refused key is no fault: the list alone may have one.
+        The result has a sentence about each. Unless `strict`, a refused key is no fault, because a server may refuse
+        only the list.
 
         Raises
         ------
         KeyFaults
-            When one that answers does not have the model, or another than the others.
+            When one that answers does not have the model, or another than the others; keys are relative to the model's
+            table.
         CannotEvaluate
-            When one does not answer, or only with `/v1`: what may come right until `start`.
+            When one does not answer, or only with `/v1`. It may come right until `start`.
         """
-        key = self._options.api_key_env
-        answers = [await answer_of(url, key, strict=False) for url in self._options.urls]
-        listings = {answer.url: answer.listing for answer in answers if answer.fault is None}
-        refuse_faults(identity.faults_of(self._model, listings) if listings else ())
+        answers = [await answer_of(url, self._options.api_key_env, strict=strict) for url in self._options.urls]
+        better = [answer.text() for answer in answers if strict and answer.better is not None]
+        faults: list[tuple[Key, str]] = [(BASE_URL, text) for text in better]
+        if listings := {answer.url: answer.listing for answer in answers if answer.fault is None}:
+            faults += identity.faults_of(self._model, listings)
+        refuse_faults(faults)
         if silent := [answer.text() for answer in answers if answer.fault is not None]:
             raise CannotEvaluate("; ".join(silent))
+        return tuple(answer.about(self._model) for answer in answers)
 
     async def start(self) -> None:
-        """Start the server where `serve` says how, and check every server.
-
-        Each must answer and have the model.
-        """
+        """Start the server if `serve` says how, and check that every server has the model."""
         options = self._options
         key = "" if options.api_key_env is None else key_of(options.api_key_env)
         allow_connections(self.concurrency)
@@ -179,31 +165,25 @@ class OpenAIEngine:
             raise KeyFaults((("options", "serve"), fault))
         words = tuple(word.replace(PORT, port) for word in self._options.serve)
         log = None if self._options.serve_log is None else path_in(self._folder, self._options.serve_log)
-        self._served = Server(words, folder=self._folder, log=log, wall=self._wall)
+        self._served = Server(words, folder=self._folder, log=log, wall=self._wall, hide=client.without_key)
         await self._launch(self._served)
 
     async def _launch(self, server: Server) -> None:
         """Start the server's command, and wait until it answers."""
-        client = self._client
-        assert client is not None
-        try:
-            server.launch()
-            await server.ready(lambda: client.is_up(self._urls[0]), self._options.serve_timeout)
-        except KeyFaults as error:
-            raise KeyFaults(*((key, client.without_key(fault)) for key, fault in error.faults)) from error
-        except CannotEvaluate as error:
-            raise CannotEvaluate(client.without_key(str(error))) from error
+        assert self._client is not None
+        server.launch()
+        await server.ready(partial(self._client.is_up, self._urls[0]), self._options.serve_timeout)
 
     async def _listing(self, client: Client, url: str, until: float) -> Listing:
         """Ask a server what it serves, until it can be reached.
 
-        One that says to come later, as a gateway does of a server that loads, is asked `until` then. One that takes no
-        connection is given up soon: the address may be wrong.
+        A gateway whose server loads is asked again `until` that time. One that takes no connection is given up soon,
+        since its address may be wrong.
         """
         attempts, rests, outage = 0, 0, self._options.max_outage
         while not isinstance(answer := await client.listing(url), Listing):
             if answer.kind in ("away", "busy"):
-                if (left := until - time.monotonic()) <= 0.0:
+                if (seconds_left := until - time.monotonic()) <= 0.0:
                     fix = "raise options.max_outage if it only loads longer"
                     raise CannotEvaluate(f"cannot reach {url}: {answer.text} for {outage:g} s; {fix}")
                 if not rests:
@@ -211,7 +191,7 @@ class OpenAIEngine:
                     self._tell(f"{what}; it is asked again for up to {outage:g} s (options.max_outage)")
                 rest = max(answer.wait, doubled(dispatch.FIRST_REST, rests, dispatch.LONGEST_REST))
                 rests += 1
-                await asyncio.sleep(min(rest, left))
+                await asyncio.sleep(min(rest, seconds_left))
                 continue
             attempts += 1
             if answer.kind == "cut":
@@ -235,10 +215,7 @@ class OpenAIEngine:
         return self._ask(path, body, partial(wire.reply_of, limit=wire.limit_of(body)))
 
     async def score(self, request: Request, continuations: Sequence[str]) -> list[LogProbs]:
-        """Return the log-probabilities of the tokens of each continuation.
-
-        They come through `/v1/completions`.
-        """
+        """Return the log-probabilities of each continuation's tokens, through `/v1/completions`."""
         return await self._scoring.score(request, continuations)
 
     def _ask(self, path: str, body: dict[str, Any], read: Callable[[Any], T]) -> Awaitable[T]:
@@ -247,19 +224,14 @@ class OpenAIEngine:
         return self._dispatcher.ask(path, renamed(body, self._options.fields), read, tokens)
 
     def _ended(self) -> str | None:
-        """Say how the server that was started ended.
-
-        None while it runs.
-        """
+        """Say how the server that accgate started has ended, if it has."""
         if self._served is None or not (end := self._served.ended()):
             return None
-        words = self._without_key(f"{end} in the middle of the run; {self._served.last_words()}")
+        words = f"{end} in the middle of the run; {self._served.last_words()}"
         return f"{words}; finished samples are kept: fix that, then go on with --resume"
 
     async def _stalled(self, endpoint: Endpoint, stall: Stalled) -> None:
-        """Handle a server that is silent.
-
-        One that was started is started again, once, and one of several is asked no more.
+        """Restart a silent server that accgate started, once, or drop one of several.
 
         Raises
         ------
@@ -272,27 +244,23 @@ class OpenAIEngine:
                 return  # another request of the same stall has seen to it
             if self._served is not None and not self._is_second:
                 self._is_second = True
-                words = f"{stall.fact}; it is ended and started again, once; {self._served.last_words()}"
-                self._tell(self._without_key(words))
+                self._tell(f"{stall.fact}; it is ended and started again, once; {self._served.last_words()}")
                 await self._served.stop()
                 await self._launch(self._served)
                 endpoint.unsure = True
             elif any(not other.gone for other in self._endpoints.all if other is not endpoint):
                 endpoint.gone = True
-                self._tell(f"{stall.fact}; it is asked no more, and its requests go to the other servers")
+                self._tell(f"{stall.fact}; it gets no more requests, and the other servers take its own")
             elif self._served is not None:
-                raise EngineDied(self._without_key(f"{stall}; {self._served.last_words()}"))
+                raise EngineDied(f"{stall}; {self._served.last_words()}")
             else:
                 raise stall
             endpoint.silence = Silence(endpoint.url, self._options.silence)
 
-    def _without_key(self, text: str) -> str:
-        return text if self._client is None else self._client.without_key(text)
-
     def describe(self) -> EngineInfo:
         """Return the server's kind and version.
 
-        It does not say what hardware it has.
+        Servers do not report their hardware.
         """
         return EngineInfo("openai", self._kind.label, "server", {} if self._served is None else environment_of())
 
@@ -309,9 +277,7 @@ class OpenAIEngine:
 
 
 def renamed(body: dict[str, Any], fields: Mapping[str, str | Literal[False]]) -> dict[str, Any]:
-    """Rename some fields of a request's body.
-
-    Those with False for a name are left out.
+    """Rename some fields of a request's body, and leave out those whose new name is False.
 
     >>> renamed({"model": "m", "max_tokens": 4, "seed": 1}, {"max_tokens": "max_completion_tokens", "seed": False})
     {'model': 'm', 'max_completion_tokens': 4}
@@ -326,9 +292,7 @@ def release_connections(connections: int) -> None:
 
 
 def allow_connections(connections: int) -> None:
-    """Raise this process's limit of open files for so many connections.
-
-    They are beside those allowed already.
+    """Raise this process's limit of open files for so many more connections.
 
     Raises
     ------

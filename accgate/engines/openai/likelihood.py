@@ -28,9 +28,9 @@ class NoEcho(Exception):
 
 @dataclass(frozen=True)
 class Echoed:
-    """A prompt's tokens with their text and log-probability.
+    """A prompt's tokens with their text, their log-probability, and the best one at their place.
 
-    The first has none. It has the best that any token has there, too.
+    The first token has no log-probability.
     """
 
     tokens: tuple[str, ...]
@@ -54,11 +54,11 @@ class Echoed:
 
 
 class Likelihood:
-    """Log-probabilities of texts.
+    """Log-probabilities of texts, by a list of the likeliest next tokens and by echoes.
 
-    One request lists the likeliest next tokens, an echo gives what the list lacks. The first list is compared with
-    echoes. A server whose list says something else, as after a temperature, is asked for echoes alone; one without
-    echoes fails where a text is not in its list.
+    One request lists next tokens; an echo scores a text that the list lacks. The first list is compared with echoes. If
+    they disagree, as a server's list after a temperature does, only echoes are used. A server without echoes fails for
+    a text that is not in its list.
     """
 
     def __init__(self, ask: Ask, model: str, label: Callable[[], str]) -> None:
@@ -94,9 +94,9 @@ class Likelihood:
         return [(listed | echoed)[text] for text in continuations]
 
     async def _compared(self, request: Request, continuations: Sequence[str]) -> list[LogProbs]:
-        """Return the first scores, got both ways.
+        """Score the first texts both ways, and decide whether lists can be trusted.
 
-        A server that fails where it shall list tokens is asked for echoes alone.
+        A server that fails to list tokens is asked only for echoes.
         """
         listed: dict[str, LogProbs] = {}
         with contextlib.suppress(RequestFailed):
@@ -115,7 +115,7 @@ class Likelihood:
         return echoed
 
     async def _next(self, request: Request, continuations: Sequence[str]) -> dict[str, LogProbs]:
-        """Return the texts that are among the likeliest next tokens."""
+        """Return the scores of those texts that are among the likeliest next tokens."""
         while self._listed:
             body = _unsampled(request, self._model) | {"max_tokens": 1, "logprobs": self._listed[0]}
             try:
@@ -165,8 +165,8 @@ def _unsampled(request: Request, model: str) -> dict[str, Any]:
 def listed_in(body: Any) -> dict[str, float]:
     """Return the likeliest next tokens in a response, with log-probabilities.
 
-    They are as OpenAI has them or llama.cpp. A text that several tokens have is left out: which of them was meant
-    nobody can say.
+    It reads OpenAI's form and llama.cpp's. A text that several tokens share is left out, because nobody knows which one
+    was meant.
 
     >>> listed_in({"choices": [{"logprobs": {"top_logprobs": [{" A": -0.1, " B": -2.5}]}}]})
     {' A': -0.1, ' B': -2.5}
@@ -219,10 +219,9 @@ def _number(value: Any) -> float | None:
 
 
 def first_token(echoed: Echoed, continuation: str) -> int | None:
-    """Return the index of the continuation's first token.
+    """Return the index of the continuation's first token, where the tokens' texts show it.
 
-    None where texts do not tell it. Counted from the end: servers differ in whether a special token at the beginning
-    has a text.
+    Tokens are counted from the end, because servers differ in whether a special first token has a text.
     """
     rest = continuation
     for index, token in reversed([*enumerate(echoed.tokens)]):

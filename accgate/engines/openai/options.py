@@ -1,7 +1,4 @@
-"""The options of the openai engine, `[models.NAME.options]`.
-
-Here are the rules between their values, and those that mend a refusal.
-"""
+"""The options of the openai engine, `[models.NAME.options]`, and hints that name them."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -19,7 +16,7 @@ PORT = "{port}"  # stands for a free port, in the words of `serve` and in its ba
 SERVED_URL = f"http://127.0.0.1:{PORT}/v1"
 # Fields that make up the question.
 SPOKEN = frozenset({"model", "messages", "prompt", "echo", "logprobs", "tools", "tool_choice"})
-SILENCE = 600.0  # seconds
+SILENCE = 600.0  # seconds; the default of `timeout`, so that one slow request is no silence
 LOGIN = (
     "leave it out, and name an environment variable in options.api_key_env, which holds the key, or for a name and a "
     'password the words "Basic" and BASE64, where BASE64 is what `printf NAME:PASSWORD | base64` prints'
@@ -36,10 +33,7 @@ EXAMPLE = 'add it: base_url = "http://127.0.0.1:8000/v1", the URL up to and with
 
 
 def _urls(value: Any) -> str | tuple[str, ...]:
-    """Read one URL as text, or several in an array.
-
-    They are as in the file.
-    """
+    """Read one URL as text, or several in an array."""
     if isinstance(value, str):
         return value
     urls = tuple(value) if isinstance(value, (list, tuple)) else ()
@@ -73,7 +67,7 @@ Fields = Annotated[dict[str, str | Literal[False]], PlainValidator(_fields)]
 class Options:
     """The table `[models.NAME.options]` of the openai engine.
 
-    A message about a number shows its description.
+    Messages about a number show its description.
     """
 
     # The URL up to and with /v1, or several of servers of one model; their version says what may change an answer.
@@ -98,14 +92,14 @@ class Options:
 
     @property
     def silence(self) -> float:
-        """Seconds that a server may say nothing at all."""
+        """Seconds for which a server may say nothing at all."""
         return max(SILENCE, self.timeout) if self.max_silence is None else self.max_silence
 
     @property
     def urls(self) -> tuple[str, ...]:
-        """Return the servers, without slashes at their ends.
+        """The servers' URLs, without slashes at their ends.
 
-        Of a command to start, the port is still open.
+        The URL of a server that `serve` starts still has `{port}`.
         """
         urls = self.base_url or SERVED_URL
         return tuple(url.rstrip("/") for url in ((urls,) if isinstance(urls, str) else urls))
@@ -115,9 +109,7 @@ OPERATIONAL = operational_of(Options)
 
 
 def option_text(name: str, value: Any) -> str:
-    """Write an option of the openai engine as TOML.
-
-    It is "" where validate would refuse it.
+    """Write an option of the openai engine as TOML, or "" where validation would refuse it.
 
     >>> option_text("fields", {"top_k": False}), option_text("fields", {"messages": False})
     ('fields = { top_k = false }', '')
@@ -135,10 +127,9 @@ def shown_url(url: str) -> str:
 
 
 def url_fault(url: str) -> str | None:
-    """Say what keeps a text from being the URL of a server.
+    """Say why a text cannot be the URL of a server, if so.
 
-    None where nothing does. Requests could not be sent by it, or records would keep a secret. What may be one is not
-    shown.
+    Either requests could not be sent to it, or records would keep a secret, which the message does not show.
 
     >>> url_fault("localhost:8000")
     "is 'localhost:8000', which does not begin with http:// or https://; write it as http://127.0.0.1:8000/v1"
@@ -148,10 +139,10 @@ def url_fault(url: str) -> str | None:
         return f"is {shown!r}, which does not begin with http:// or https://; {fix}"
     try:
         parts = urlsplit(url.replace(PORT, "1"))
-        whole = bool(parts.hostname) and parts.port != 0
+        is_url = bool(parts.hostname) and parts.port != 0
     except ValueError:  # a port that is no number up to 65535, a bracket that stays open
-        whole = False
-    if not whole or not url.isprintable() or " " in url:
+        is_url = False
+    if not is_url or not url.isprintable() or " " in url:
         return f"is {shown!r}, which is not a URL; {fix}"
     if (path := PATH.search(parts.path)) is not None:
         return f"is {shown!r}; requests add {path[0]} to it: write {url[: -len(path[0])].rstrip('/')}"
@@ -186,7 +177,7 @@ def faults_of(options: Options) -> Iterator[tuple[str, str]]:
 
 
 def codes_of(body: Any) -> tuple[str, ...]:
-    """Return what an error body calls itself, by `code`, `type` or `status`."""
+    """Return the `code`, `type` and `status` values of an error body."""
     keys = ("code", "type", "status", "status_code")
     return tuple(str(error.get(key)) for error in errors_in(body) for key in keys)
 
@@ -194,9 +185,8 @@ def codes_of(body: Any) -> tuple[str, ...]:
 def field_hint(body: Any, sent: Mapping[str, Any], fields: Mapping[str, Any]) -> str:
     """Say how to leave out or rename a field that the server refuses.
 
-    The server refuses it by name. It is empty where nothing would help.
-
-    `sent` is the request's body, `fields` the option as it is: what is written in its place keeps what it has.
+    It is "" where the server names no field of the request. `sent` is the request's body. `fields` is the present
+    option, whose entries the suggested one keeps.
 
     >>> body = {"error": {"code": "unsupported_parameter", "param": "max_tokens", "message": "no"}}
     >>> field_hint(body, {"max_tokens": 9}, {})
@@ -214,12 +204,12 @@ def field_hint(body: Any, sent: Mapping[str, Any], fields: Mapping[str, Any]) ->
 
 
 def context_hint(message: str) -> str:
-    """Say what to do where prompt and reply exceed the model's context, else "".
+    """Say what to do where prompt and reply exceed the model's context, or return "".
 
     >>> context_hint("This model's maximum context length is 2048 tokens"), context_hint("no such option")
-    ('; the prompt and max_tokens must fit in the context: shorten the one, lower the other, or serve a longer one', '')
+    ('; prompt and max_tokens must fit in the context: shorten the prompt, lower max_tokens, or serve more context', '')
     """
-    fix = "the prompt and max_tokens must fit in the context: shorten the one, lower the other, or serve a longer one"
+    fix = "prompt and max_tokens must fit in the context: shorten the prompt, lower max_tokens, or serve more context"
     return "" if CONTEXT.search(message) is None else f"; {fix}"
 
 

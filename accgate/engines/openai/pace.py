@@ -1,7 +1,4 @@
-"""How fast, and how many at once, a metered server takes requests.
-
-What it takes and what it refuses tell.
-"""
+"""How fast a server takes requests, and how many at once, learned from what it refuses."""
 
 import math
 import random
@@ -9,6 +6,7 @@ import time
 from collections import deque
 from collections.abc import Callable
 
+# `python benchmarks/limits.py` tries these on token buckets and windows of 60 requests a second, with 64 workers.
 SPAN, BIN = 5.0, 0.5  # seconds over which taken requests are counted, and of one count
 BACK, BELOW = 0.75, 0.85  # of what was taken lately: the limit after a cut, and where nothing should be refused
 DOUBLING, EARLY = 8.0, 1.0  # seconds in which the limit then doubles; while less than SPAN was measured
@@ -21,7 +19,7 @@ CATCH_UP = 0.05  # seconds by which a timer that was late may be made good
 
 
 def doubled(first: float, times: int, longest: float) -> float:
-    """Return the seconds of a wait that doubles each time, up to the longest.
+    """Return a wait in seconds that doubles each time, up to the longest.
 
     >>> doubled(0.5, 0, 60.0), doubled(0.5, 3, 60.0), doubled(0.5, 5000, 60.0)
     (0.5, 4.0, 60.0)
@@ -32,11 +30,11 @@ def doubled(first: float, times: int, longest: float) -> float:
 class Pace:
     """What one server takes.
 
-    It is everything at once, until it says that this is too much. Refusals (429) take rate and number in flight back to
-    three quarters of what was taken in the last five seconds, and both grow from there, doubling in eight seconds.
-    Those of requests that were sent before the limits were cut are of the same event, and a few alone are no reason to
-    cut: some servers refuse a share whatever is sent. All requests wait while the server wants none, or took none since
-    the last refusal.
+    That is everything at once, until it refuses some. Refusals (429) cut the rate and the number in flight to three
+    quarters of what was taken in the last five seconds, and both grow again from there, doubling in eight seconds.
+    Refusals of requests sent before a cut belong to the same event. A few alone are no reason to cut, because some
+    servers refuse a share whatever is sent. All requests wait while the server asks for that, or took none since its
+    last refusal.
     """
 
     def __init__(
@@ -57,10 +55,7 @@ class Pace:
         self.quiet_until = 0.0
 
     def delay(self, in_flight: int) -> float | None:
-        """Return the seconds until one more request may start.
-
-        None where one must end first.
-        """
+        """Return the seconds until one more request may start, or None where one must end first."""
         now = self._clock()
         if now < self.quiet_until:
             return self.quiet_until - now
@@ -75,14 +70,14 @@ class Pace:
         return max(0.0, self._next - now)
 
     def started(self) -> None:
-        """Note that a request starts now."""
+        """Record that a request starts now."""
         now = self._clock()
         self._since = now if self._since is None else self._since
         if not math.isinf(self._rate):
             self._next = max(self._next, now - CATCH_UP) + self._interval(now)
 
     def taken(self, sent: float) -> None:
-        """Note that a request sent at this time was answered."""
+        """Record that a request sent at this time was answered."""
         now = self._clock()
         self._barren = self._run = 0
         if sent > self._cut:
@@ -95,9 +90,9 @@ class Pace:
         self._taken[-1][1] += 1
 
     def refused(self, sent: float, wait: float, in_flight: int) -> None:
-        """Note that a request sent at this time was too much.
+        """Record that a request sent at this time was refused for too much load.
 
-        It was beside so many others, and there are seconds to wait.
+        `in_flight` others wait, and the server asks to wait `wait` seconds.
         """
         now = self._clock()
         self.quiet_until = max(self.quiet_until, now + wait)
@@ -125,7 +120,7 @@ class Pace:
         self._run = self._refusals = self._outcomes = 0
 
     def _measure(self, now: float, in_flight: int) -> None:
-        """Take the limits back to what was taken, or may yet be."""
+        """Cut the limits to what was taken lately, or may yet be."""
         elapsed = now - (self._since or now)
         span, self._doubling = min(SPAN, max(1.0, elapsed)), DOUBLING if elapsed > SPAN else EARLY
         count = sum(count for begin, count in self._taken if now - begin <= SPAN) + in_flight
@@ -147,9 +142,9 @@ class Pace:
                 self._below, self._below_refused = self._below // 2, self._below_refused // 2
 
     def _is_too_much(self) -> bool:
-        """Tell whether refusals come of the load.
+        """Tell whether refusals come from the load.
 
-        They are many in a row, or more of them than where less was sent than taken.
+        There are many in a row, or a larger share of them than when less was sent than the server had taken.
         """
         noise = self._below_refused / self._below if self._below >= ENOUGH else 0.0
         in_a_row = max(RUN, math.ceil(math.log(1e-4) / math.log(noise))) if 0.0 < noise < 1.0 else RUN
@@ -157,10 +152,7 @@ class Pace:
         return self._run >= in_a_row or (self._outcomes >= ENOUGH and share > max(SHARE, 2 * noise))
 
     def _interval(self, now: float) -> float:
-        """Return the seconds in which the rate comes to one request more.
-
-        The rate grows meanwhile.
-        """
+        """Return the seconds until the growing rate allows one request more."""
         rate = max(SLOWEST, self._rate * self._growth(now))
         even = max(0.0, self._grows - now)
         left = 1.0 - rate * even

@@ -1,9 +1,8 @@
-"""A process that starts a command and ends it.
+"""A process that runs a command, and ends it when its own input closes.
 
-It ends with all its descendants when its standard input closes. `python parent.py GRACE WORD...`: GRACE are the seconds
-between SIGTERM and SIGKILL. It stays behind when accgate is killed, and that closes the input. It prints `pid N`, or
-`errno N` where the command cannot be started. The command writes to standard error. Nothing but the standard library is
-imported.
+`python parent.py GRACE WORD...`: GRACE is the seconds between SIGTERM and SIGKILL. All descendants of the command are
+ended too. The input also closes when accgate is killed. It prints `pid N`, or `errno N` where the command cannot be
+started. The command writes to standard error. It imports only the standard library, because it runs with `python -I`.
 """
 
 import contextlib
@@ -18,13 +17,13 @@ from pathlib import Path
 
 SUBREAPER = 36  # of prctl(2): orphans below this process become its children, so that none escapes
 TICK = 0.2  # seconds between two looks at the command
-AFTER_KILL = 5.0  # seconds
+AFTER_KILL = 5.0  # seconds for killed processes to be gone
 
 
 def main() -> int:
-    """Start, wait, end.
+    """Start the command, wait, and end it.
 
-    Return the command's exit code, or 128 and the signal that ended it.
+    The exit code is the command's, or 128 plus the signal that ended it.
     """
     grace, words = float(sys.argv[1]), sys.argv[2:]
     with contextlib.suppress(OSError, AttributeError):
@@ -55,7 +54,7 @@ class Family:
         self._none_left = False
 
     def reap(self) -> None:
-        """Take leave of those that ended."""
+        """Collect the exit codes of ended children."""
         with contextlib.suppress(ChildProcessError):
             while True:
                 pid, status = os.waitpid(-1, os.WNOHANG)
@@ -67,7 +66,7 @@ class Family:
         self._none_left = True
 
     def end(self, grace: float) -> None:
-        """Ask every process to end, and kill those that have not within `grace` seconds."""
+        """Ask every process to end, and kill those that are left after `grace` seconds."""
         for number, seconds in ((signal.SIGTERM, grace), (signal.SIGKILL, AFTER_KILL)):
             signalled: set[int] = set()
             deadline = time.monotonic() + seconds
@@ -83,10 +82,7 @@ class Family:
         return self._none_left and not self._groups()
 
     def _groups(self) -> set[int]:
-        """Return the process groups in which one of them lives.
-
-        They are the command's, and those of children that left it.
-        """
+        """Return the live process groups of the command and of children that left its group."""
         groups = set[int]()
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self._leader, 0)

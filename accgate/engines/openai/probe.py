@@ -1,6 +1,6 @@
-"""One question to a server before a run.
+"""Questions to a server before a run.
 
-It asks whether anything answers there, and which models it has.
+Does anything answer, and which models does it have?
 """
 
 import asyncio
@@ -20,10 +20,10 @@ SECONDS = 5.0  # that a server may take for its list of models
 
 @dataclass(frozen=True)
 class Answer:
-    """What one request for a server's models gave.
+    """A server's answer to one request for its models.
 
-    `fault` is None where it answered. `better` is the URL with `/v1` where only that one has the list; then it is
-    that list.
+    `fault` is None where it answered. `better` is the URL with `/v1`, where only that one has a list; `listing` is that
+    list then.
     """
 
     url: str
@@ -62,7 +62,7 @@ class Answer:
 
 
 def ask_server(url: str, api_key_env: str | None = None) -> Answer:
-    """Ask a server as `answer_of` does, where no event loop runs.
+    """Ask a server for its models, where no event loop runs.
 
     A refused key is a fault.
     """
@@ -72,7 +72,7 @@ def ask_server(url: str, api_key_env: str | None = None) -> Answer:
 async def answer_of(url: str, api_key_env: str | None, *, strict: bool = True) -> Answer:
     """Ask a server once for its models.
 
-    Where it gives none, ask the same URL with `/v1`.
+    Where it gives none, the same URL with `/v1` is asked.
 
     Raises
     ------
@@ -96,10 +96,10 @@ async def answer_of(url: str, api_key_env: str | None, *, strict: bool = True) -
 
 
 def beginning_fault(url: str, model: str, prompt: str, api_key_env: str | None = None) -> str | None:
-    """Ask a server for the tokens of a raw prompt.
+    """Say what is wrong with how a raw prompt begins, if anything.
 
-    Return what is wrong with how they begin, if anything. First as vLLM, SGLang and llama.cpp tell them, then beside a
-    completion, as vLLM does behind a gateway. Of a prompt that begins with no special token nothing is asked.
+    The server's own tokens show it. vLLM, SGLang and llama.cpp give them at `/tokenize`; vLLM behind a gateway gives
+    them beside a completion. A prompt without a special token at its beginning needs no question.
     """
     if SPECIAL.match(prompt) is None:
         return None
@@ -112,12 +112,12 @@ async def _tokens(url: str, model: str, prompt: str, key: str) -> list[int] | No
     common, client = {"model": model, "prompt": prompt}, Client(connections=1, timeout=SECONDS, key=key)
     words = {**common, "content": prompt, "add_special": True, "parse_special": True}
     completion = {**common, "max_tokens": 1, "return_token_ids": True}
-    asked = (
+    questions = (
         (root_of(url), "/tokenize", words, lambda body: body["tokens"]),
         (url, "/completions", completion, lambda body: body["choices"][0]["prompt_token_ids"]),
     )
     try:
-        for question in asked:
+        for question in questions:
             with suppress(RequestFailed, CannotEvaluate, LookupError, TypeError):
                 if isinstance(answer := await client.post(*question), list):
                     return answer

@@ -19,8 +19,8 @@ from accgate.errors import CannotEvaluate, KeyFaults
 from accgate.text import clip
 
 PARENT = Path(__file__).with_name("parent.py")
-GRACE = 10.0  # seconds between SIGTERM and SIGKILL
-LAST_LINES, LINE_LENGTH = 5, 300
+GRACE = 10.0  # seconds between SIGTERM and SIGKILL, as `docker stop` has it
+LAST_LINES, LINE_LENGTH = 5, 300  # of a log in a message
 RAISED = re.compile(r"(?:^|[\s\]])((?:\w+\.)*\w*(?:Error|Exception): \S.*)$")
 POLL = 0.25  # seconds between two looks at a server that starts
 
@@ -28,13 +28,21 @@ POLL = 0.25  # seconds between two looks at a server that starts
 class Server:
     """The process of one server.
 
-    It has the words of its command, where it runs, and where its output goes. `wall` gives what keeps files from it.
+    It has the words of its command, the folder where it runs, and the file for its output. `wall` makes a barrier that
+    keeps files from it, and `hide` removes secrets from its words.
     """
 
     def __init__(
-        self, words: Sequence[str], *, folder: Path, log: Path | None = None, wall: Callable[[], Wall] | None = None
+        self,
+        words: Sequence[str],
+        *,
+        folder: Path,
+        log: Path | None = None,
+        wall: Callable[[], Wall] | None = None,
+        hide: Callable[[str], str] = str,
     ) -> None:
         self.words = tuple(words)
+        self._hide = hide
         self._build = wall
         self._wall: Wall | None = None
         self._folder = folder
@@ -46,12 +54,12 @@ class Server:
     @property
     def command(self) -> str:
         """The command as a shell would take it, shortened."""
-        return f"`{clip(shlex.join(self.words), LINE_LENGTH)}`"
+        return f"`{clip(self._hide(shlex.join(self.words)), LINE_LENGTH)}`"
 
     def launch(self) -> None:
         """Start the command, or start it again.
 
-        It has no shell, this environment, the config's folder, and output to the log.
+        It runs without a shell, with this environment, in the config's folder, and writes to the log.
 
         Raises
         ------
@@ -84,7 +92,7 @@ class Server:
         word, _, value = self._parent.stdout.readline().decode().partition(" ")
         if word != "pid":
             cause = os.strerror(int(value)) if value.strip() not in ("", "0") else "cannot be started"
-            fault = f"{self.words[0]!r}: {cause}; is it installed, and on PATH?"
+            fault = f"{self._hide(self.words[0])!r}: {cause}; is it installed, and on PATH?"
             raise KeyFaults((("options", "serve"), fault))
         self._leader = int(value)
 
@@ -106,20 +114,17 @@ class Server:
                 words = self.last_words()
                 if self._wall is not None and (fault := self._wall.fault_in(words)):
                     raise fault
-                beside = "; it can read only those files of the repository that its table names" if self._wall else ""
-                raise CannotEvaluate(f"{end}, before it answered; {words}{beside}")
+                hint = "; it can read only those files of the repository that its table names" if self._wall else ""
+                raise CannotEvaluate(f"{end}, before it answered; {words}{hint}")
             if clock() > deadline:
                 fix = "raise options.serve_timeout if it is only slow"
                 raise CannotEvaluate(f"{self.command} does not answer after {timeout:g} s; {fix}; {self.last_words()}")
             await asyncio.sleep(POLL)
-        if end := self.ended():  # then another process answered
+        if end := self.ended():  # another process answered in its place
             raise CannotEvaluate(f"{end}; {self.last_words()}")
 
     def ended(self) -> str | None:
-        """Say how the command ended.
-
-        None while it runs.
-        """
+        """Say how the command ended, or return None while it runs."""
         code = None if self._parent is None else self._parent.poll()
         if code is None:
             return None
@@ -129,14 +134,20 @@ class Server:
         return f"{self.command} ended with exit code {code}"
 
     def last_words(self) -> str:
-        """Return the last lines of the log and where it is. It is kept from now on."""
+        """Return the last lines of the log and its path.
+
+        The log is kept from now on.
+        """
         self._keep_log = True
         assert self._log is not None
-        words = " | ".join(last_lines(self._log)) or "nothing"
+        words = self._hide(" | ".join(last_lines(self._log))) or "nothing"
         return f"its last output: {words} (log: {self._log})"
 
     async def stop(self) -> None:
-        """End the command with all its descendants. It is safe to call twice."""
+        """End the command with all its descendants.
+
+        It may be called twice.
+        """
         parent, self._parent = self._parent, None
         if parent is None:
             return
@@ -165,10 +176,10 @@ def free_port() -> int:
 
 
 def last_lines(log: Path) -> list[str]:
-    """Return the last lines of a log that say something, without colours.
+    """Return the last telling lines of a log, without colours.
 
-    Before them stands the last cause, where they lack it. vLLM ends with "Engine core initialization failed. See root
-    cause above", after many lines.
+    If they lack the last cause, it goes before them: vLLM ends with "Engine core initialization failed. See root cause
+    above", many lines later.
     """
     with log.open("rb") as file:
         file.seek(max(0, os.fstat(file.fileno()).st_size - 50_000))

@@ -1,6 +1,6 @@
-"""What runs on the nodes of a Ray cluster.
+"""The actor that holds an engine on a node of a Ray cluster.
 
-It is an actor that holds an engine, and how it is asked from here.
+`Actor` is how it is asked from here.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ import asyncio
 import contextlib
 import os
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cache
 from multiprocessing import resource_tracker
 from typing import Any, TypeVar, cast
@@ -23,7 +23,7 @@ from accgate.errors import AccgateError, CannotEvaluate, Key, KeyFaults, KeyNotR
 
 CLOSING = 30.0  # seconds an engine has to free what it holds before its process is ended
 T = TypeVar("T")
-MOST_CALLS = 100_000  # of one actor at once: the replicas' slots are what limits, not Ray
+MOST_CALLS = 100_000  # at one actor at once; the replicas' slots shall limit them, not Ray
 
 
 @dataclass(frozen=True)
@@ -39,18 +39,11 @@ class Spec:
         """Make the engine, not yet started."""
         return self.create(self.kind, self.table)
 
-    def absolute(self) -> Spec:
-        """Return the same for a process with another working folder.
-
-        Paths start from the file's folder, wherever it runs.
-        """
-        return replace(self, table=replace(self.table, folder=self.table.folder.absolute()))
-
 
 def outward(error: AccgateError) -> AccgateError:
-    """Rename keys of an inner engine's error as the model's table has them.
+    """Rename the keys in an inner engine's error to those of the model's table.
 
-    Its options are in `options.options`.
+    The inner options are in `options.options`.
     """
 
     def outer(key: Key) -> Key:
@@ -65,7 +58,7 @@ def outward(error: AccgateError) -> AccgateError:
 class Answered:
     """What an engine that asks servers gave, and who answers it.
 
-    The latter goes as far as it knows, as `Identity.settings` has it.
+    `served` has the form of `Identity.settings`.
     """
 
     value: Any
@@ -80,7 +73,7 @@ class Answered:
 class Host:
     """The actor, an engine in a process of a node.
 
-    Its errors are returned, since Ray would wrap them in its own.
+    It returns errors, since Ray would wrap raised ones in its own.
     """
 
     def __init__(self) -> None:
@@ -112,10 +105,7 @@ class Host:
         return await self._outcome(score(request, continuations))
 
     async def _outcome(self, answer: Awaitable[T]) -> T | Answered | Exception:
-        """Return what the engine answers, or its error.
-
-        Where it asks servers, it adds who does.
-        """
+        """Return what the engine answers or its error, and who answers where it asks servers."""
         try:
             value = await answer
         except Exception as error:
@@ -124,9 +114,9 @@ class Host:
         return value if identity is None else Answered(value, identity.settings())
 
     async def _error_of(self, error: Exception) -> Exception:
-        """Return the error as it is returned.
+        """Return the error to report, or raise one that is no engine's.
 
-        After a death all are of that, and what the dead engine left is freed first.
+        After the engine's death every error is that death, and what the dead engine left is freed first.
         """
         if isinstance(error, EngineDied):
             self._died = self._died or error
@@ -139,9 +129,9 @@ class Host:
         return self._died
 
     async def close(self) -> None:
-        """Free what the engine holds, and what a killed process of it left.
+        """Free what the engine holds, and what its killed processes left.
 
-        A start that is cancelled ends first.
+        A cancelled start ends first.
         """
         if self._engine is not None:
             async with self._starting:
@@ -150,9 +140,9 @@ class Host:
 
 
 def free_shared_memory() -> None:
-    """Let Python's tracker of shared memory free what a killed process left.
+    """Stop Python's tracker of shared memory, which frees what a killed process left.
 
-    Ray ends the tracker with its actor.
+    Ray kills the tracker with its actor, so it cannot do that later.
     """
     # As Python's own tests do: there is no public way.
     if (stop := getattr(resource_tracker._resource_tracker, "_stop", None)) is not None:
@@ -161,9 +151,9 @@ def free_shared_memory() -> None:
 
 @cache
 def _remote_host() -> Any:
-    """Return the actor's class, sent to the cluster once.
+    """Return the actor's class.
 
-    Every time waits for the head.
+    Ray sends it to the cluster each time, which waits for the head, so it is cached.
     """
     import ray
 
@@ -191,7 +181,7 @@ class Actor:
             raise NeverReady(f"a replica was not ready within {self.seconds:g} s: {self._why_late()}") from None
 
     def _why_late(self) -> str:
-        """Say what it waited for, as far as that is known, and what to do."""
+        """Say what a late replica waited for, and what to do."""
         room, more = "see `ray status` and lower options.replicas", "raise options.start_timeout"
         if not self.bundles:
             return f"no node had {amounts_of(self.resources)} free, or the model loads longer; {room} or {more}"

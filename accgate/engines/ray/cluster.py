@@ -1,8 +1,7 @@
-"""The connection to a Ray cluster.
+"""The connection to a Ray cluster, the watch over it, and the room on its nodes.
 
-Here are what it cannot do without, and the room on the nodes. It needs the cluster's head and the node that this
-process hangs on. Ray ends a process whose head was away for 60 seconds, with exit code 1 and whatever it was about to
-write.
+A run needs the cluster's head and the node that this process is connected to. Ray ends a process whose head was away
+for 60 seconds, with exit code 1 and unfinished writes.
 """
 
 import asyncio
@@ -14,10 +13,8 @@ import re
 import signal
 import threading
 import time
-from bisect import bisect_left
 from collections import Counter
-from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping, Sequence
-from functools import cache
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -25,18 +22,18 @@ from accgate.engines.base import side_by_side
 from accgate.engines.silence import at_most, timeout
 from accgate.errors import CannotEvaluate, needing
 
-EVERY = 1.0  # seconds between two looks
-PATIENCE = 5.0  # seconds for one connection, and for what the replicas have to end without a head
-FAILURES = 3  # in a row, at least: a machine that slept finds one at once
+EVERY = 1.0  # seconds between two looks at the head
+PATIENCE = 5.0  # seconds for one connection, and for the replicas to end once the head is gone
+FAILURES = 3  # failed looks in a row that an outage needs; a machine that wakes from sleep has one at once
 LIMIT = "RAY_gcs_rpc_server_reconnect_timeout_s"  # seconds until Ray ends a process whose head is away
 Place = tuple[str, int]
 Outcome = TypeVar("Outcome")
 
 
 class Lifeline:
-    """A guard of coroutines that run until what they need is lost.
+    """A guard that ends coroutines with `CannotEvaluate` when what they need is lost.
 
-    They end with `CannotEvaluate` then. `lost` returns what was lost, in words.
+    `lost` waits for the loss and returns it in words.
     """
 
     def __init__(self, lost: Callable[[], Awaitable[str]]) -> None:
@@ -91,7 +88,7 @@ async def lost(
 ) -> str:
     """Wait until a place has taken no connection for `outage` seconds.
 
-    Return what that means, with the fix.
+    The text that it returns names the place and the fix.
     """
     away: dict[str, tuple[float, int]] = {}  # since when, and how often in a row
     while True:
@@ -108,9 +105,9 @@ async def lost(
 
 
 def places_of(address: str) -> dict[str, Place]:
-    """Return head and own node of the connected cluster.
+    """Return the addresses of the connected cluster's head and of this process's node.
 
-    Of Ray's client it is the server it talks to.
+    For Ray's client it is the server that it talks to.
     """
     import ray
 
@@ -125,7 +122,7 @@ def places_of(address: str) -> dict[str, Place]:
 
 
 def place_of(address: str) -> Place:
-    """Host and port of an address.
+    """Return host and port of an address.
 
     >>> place_of("10.0.0.1:6379"), place_of("ray://[::1]:10001")
     (('10.0.0.1', 6379), ('::1', 10001))
@@ -135,9 +132,9 @@ def place_of(address: str) -> Place:
 
 
 def within(seconds: float, work: Callable[[], object]) -> bool:
-    """Do something that waits for a head which may be gone, for so long at most.
+    """Run a call that may wait for a dead head, for up to `seconds`.
 
-    Return whether it ended.
+    It returns whether the call ended.
     """
     thread = threading.Thread(target=work, daemon=True)
     thread.start()
@@ -146,24 +143,24 @@ def within(seconds: float, work: Callable[[], object]) -> bool:
 
 
 class Patience:
-    """A wait for each of many things for so many seconds.
+    """A wait of a few seconds for each of many calls.
 
-    Once one took longer, the others are hardly awaited at all.
+    After one call took longer, the others are hardly awaited.
     """
 
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds
 
     def wait(self, work: Callable[[], object]) -> None:
-        """Do something, and wait for it or leave it to itself."""
+        """Run a call, and wait for it or leave it running."""
         if not within(self._seconds, work):
             self._seconds = 0.01
 
 
 def outlive(outage: float) -> None:
-    """Keep Ray from ending this process before `lost` can speak.
+    """Keep Ray from ending this process before `lost` can report.
 
-    Its exit code would read as a verdict.
+    The exit code of that would read as a verdict.
     """
     wanted = math.ceil(outage) + 60
     try:
@@ -173,18 +170,17 @@ def outlive(outage: float) -> None:
     os.environ[LIMIT] = str(max(present, wanted))
 
 
-CLOSING = 30.0  # seconds; without a head it takes 5
-LONGEST = 300  # characters of a cause
+CLOSING = 30.0  # seconds for ray.shutdown; without a head it takes 5
+LONGEST = 300  # characters of a cause in a message
 Resources = Mapping[str, float]
 UNIT = 10_000  # Ray counts in parts of this size
 APIECE = ("GPU", "NPU", "RBLN", "TPU", "HPU", "neuron_cores")  # Ray's unit instances: a fraction is one device's
-MOST = 100_000  # arrangements that are looked at
 
 
 class Connection:
     """This process's connection to a cluster.
 
-    One that was open already, as in a notebook, stays open.
+    A connection that existed before, as in a notebook, stays open.
     """
 
     def __init__(self, address: str, runtime_env: Mapping[str, Any], *, ship: bool) -> None:
@@ -235,7 +231,7 @@ class Connection:
     def refuse_too_small(
         self, replicas: int, resources: Mapping[str, float], bundles: Sequence[Mapping[str, float]]
     ) -> None:
-        """Refuse replicas for which the nodes, all of them empty, have no room.
+        """Refuse replicas that the nodes could not hold even if they were empty.
 
         Raises
         ------
@@ -269,9 +265,9 @@ class Connection:
 
 
 def cause_of(error: BaseException) -> str:
-    """Write an error in one line, where Ray writes a page.
+    r"""Write an error in one line, where Ray writes a page.
 
-    >>> cause_of(ValueError("no good"))
+    >>> cause_of(ValueError("no good\nand a page"))
     'ValueError: no good'
     """
     lines = [line.strip() for line in str(error).splitlines() if line.strip()] or ["no cause is given"]
@@ -281,7 +277,7 @@ def cause_of(error: BaseException) -> str:
 
 
 def probe(address: str) -> None:
-    """See that something listens at an address of the form `host:port`.
+    """Check that something listens at an address of the form `host:port`.
 
     Ray tries for minutes before it says so.
 
@@ -299,10 +295,11 @@ def probe(address: str) -> None:
 
 
 def room_for(nodes: Sequence[Resources], parts: Sequence[Resources], most: int) -> int:
-    """Count how many replicas of these parts find room, `most` at most.
+    """Return for how many replicas of these parts the nodes have room, up to `most`.
 
     Each part is whole on one node. A fraction of a GPU is one GPU's: two have no room for three parts of 0.6, which are
-    1.8 together. Where there are too many arrangements to look at all of them, it may be too many, and never too few.
+    1.8 together. The nodes must hold each kind of part by itself, and all amounts in total. So the number may be too
+    large for parts that hinder each other, and it is never too small.
 
     >>> one = [{"CPU": 8.0, "GPU": 2.0}]
     >>> room_for(one, [{"CPU": 1.0, "GPU": 1.0}], 9), room_for(one, [{"GPU": 0.5}], 9), room_for(one, [{"TPU": 1.0}], 9)
@@ -312,88 +309,33 @@ def room_for(nodes: Sequence[Resources], parts: Sequence[Resources], most: int) 
     >>> room_for([{"CPU": 2.0}] * 3, [{"CPU": 1.0}, {"CPU": 2.0}], 9)
     2
     """
-    kinds = Counter(tuple(sorted((kind, n) for kind, n in _units(part).items() if n)) for part in parts)
-    empty = [*map(_units, nodes)]
-    bundles, counts = [dict(kind) for kind in kinds if kind], [count for kind, count in kinds.items() if kind]
-    return bisect_left(range(most), True, key=lambda n: not _fit(empty, bundles, [(n + 1) * c for c in counts]))
+    counts = Counter(frozenset(_units(part).items()) for part in parts)
+    room = [sum(_places(_units(node), dict(part)) for node in nodes) // n for part, n in counts.items() if part]
+    total, needed = Counter[str](), Counter[str]()
+    for node in nodes:
+        total.update(_units(node))
+    for part in parts:
+        needed.update(_units(part))
+    return min([most, *room, *(total[kind] // amount for kind, amount in needed.items())])
 
 
 def _units(resources: Resources) -> dict[str, int]:
-    return {kind: round(amount * UNIT) for kind, amount in resources.items()}
+    """Return the amounts above 0 in whole units."""
+    return {kind: units for kind, amount in resources.items() if (units := round(amount * UNIT))}
 
 
-def _fit(nodes: Sequence[Mapping[str, int]], bundles: Sequence[Mapping[str, int]], counts: Sequence[int]) -> bool:
-    """Tell whether so many of each bundle find room on the nodes.
-
-    It is True where that is not known.
-    """
-    for kind in {kind for bundle in bundles for kind in bundle}:
-        need = sum(count * bundle.get(kind, 0) for bundle, count in zip(bundles, counts, strict=True))
-        if need > sum(node.get(kind, 0) for node in nodes):
-            return False
-    looked, missing = 0, {tuple(counts)}  # what there may be no room for yet, by how the nodes so far were filled
-    devices = [_devices(node, bundles) for node in nodes]
-    for node, devices_fit in zip(nodes, devices, strict=True):
-        left = set()
-        for counts_left in missing:
-            for filled in _fillings(node, bundles, counts_left, devices_fit):
-                looked += 1
-                if looked > MOST or not any(filled):
-                    return True
-                left.add(filled)
-        missing = left
-    return not any(counts)
-
-
-Taken = tuple[int, ...]  # how many of each bundle, from the first on
-
-
-def _fillings(
-    node: Mapping[str, int],
-    bundles: Sequence[Mapping[str, int]],
-    counts: Sequence[int],
-    devices_fit: Callable[[Taken], bool],
-    taken: Taken = (),
-) -> Iterator[tuple[int, ...]]:
-    """Yield how many of each bundle are left once the node is full.
-
-    There is one for each way to fill it.
-    """
-    place = len(taken)
-    if place == len(bundles):
-        yield tuple(count - number for count, number in zip(counts, taken, strict=True))
-        return
-    bundle = bundles[place]
-    most = min(counts[place], *(node.get(kind, 0) // amount for kind, amount in bundle.items()))
-    most = bisect_left(range(most), True, key=lambda number: not devices_fit((*taken, number + 1)))
-    for number in range(most, most - 1 if place + 1 == len(bundles) else -1, -1):
-        rest = {kind: amount - number * bundle.get(kind, 0) for kind, amount in node.items()}
-        yield from _fillings(rest, bundles, counts, devices_fit, (*taken, number))
-
-
-def _devices(node: Mapping[str, int], bundles: Sequence[Mapping[str, int]]) -> Callable[[Taken], bool]:
-    """Tell whether a node's devices have room for so many of each bundle.
-
-    Fractions each lie on one device.
-    """
-    kinds = [kind for kind in APIECE if any(bundle.get(kind, 0) % UNIT for bundle in bundles)]
-
-    @cache
-    def fit(taken: Taken) -> bool:
-        for kind in kinds:
-            amounts = [(bundle.get(kind, 0), count) for bundle, count in zip(bundles, taken, strict=False)]
-            free = node.get(kind, 0) // UNIT - sum(amount // UNIT * count for amount, count in amounts)
-            parts = [(amount % UNIT, count) for amount, count in amounts if amount % UNIT and count]
-            sizes, counts = [{"": amount} for amount, _ in parts], [count for _, count in parts]
-            if free < 0 or not _fit([{"": UNIT}] * free, sizes, counts):
-                return False
-        return True
-
-    return fit
+def _places(node: Mapping[str, int], part: Mapping[str, int]) -> int:
+    """Return how many equal parts an empty node holds."""
+    places = []
+    for kind, amount in part.items():
+        free = node.get(kind, 0)
+        is_fraction = kind in APIECE and amount < UNIT
+        places.append(free // UNIT * (UNIT // amount) if is_fraction else free // amount)
+    return min(places)
 
 
 def amounts_of(*parts: Resources) -> str:
-    """Amounts of resources in words, of one part or several.
+    """Write amounts of resources in words, for one part or several.
 
     >>> amounts_of({"CPU": 1.0, "GPU": 0.5}), amounts_of({"CPU": 1.0}, {"GPU": 2.0})
     ('CPU 1, GPU 0.5', 'CPU 1 + GPU 2')

@@ -1,7 +1,4 @@
-"""Replicas of any engine over a Ray cluster.
-
-There is one actor each, in a process on a node with the resources it asks for.
-"""
+"""Replicas of any engine over a Ray cluster, one actor each."""
 
 from __future__ import annotations
 
@@ -33,7 +30,7 @@ Resources = dict[Text, Annotated[Number, Field(ge=0)]]
 class Options:
     """The table `[models.NAME.options]` of the ray engine.
 
-    A message about a number shows its description.
+    Messages about a number show its description.
     """
 
     engine: Literal["vllm", "openai", "llamacpp", "recorded"] = Field(
@@ -65,18 +62,19 @@ OPERATIONAL = operational_of(Options)  # on which hardware it ran is compared an
 class RayEngine:
     """An engine whose requests are answered by replicas of another.
 
-    `inner` is that other, never started here. It is None where it is not installed on this machine; `unchecked` then
-    says that its options were not checked. `unchecked` is None where they were, and are right. `create` makes the
-    engine of a table.
+    `inner` is that other engine, never started here, or None where it is not installed on this machine. `unchecked`
+    says why its options could not be checked, or is None. `create` makes the engine of a table.
     """
 
     def __init__(self, table: ModelTable, create: Callable[[str, ModelTable], Engine]) -> None:
         options = parse_table(table.options, Options, ("options",))
-        self._spec = Spec(options.engine, replace(table, options=options.options), create)
+        inner = replace(table, options=options.options)
+        # The nodes' processes run in another folder.
+        self._spec = Spec(options.engine, replace(inner, folder=inner.folder.absolute()), create)
         self.inner: Engine | None = None
         unchecked: AccgateError | None
         try:
-            self.inner = self._spec.engine()
+            self.inner = create(options.engine, inner)
             unchecked = getattr(self.inner, "unchecked", None)
         except KeyFaults as error:
             raise outward(error) from error
@@ -100,7 +98,7 @@ class RayEngine:
         env = {variable: value_of(variable) for variable in options.env}
         if isinstance(key := options.options.get("api_key_env"), str) and key in os.environ:
             env[key] = os.environ[key]  # where it is not, the engine says so
-        spec = replace(self._spec, env=env).absolute()
+        spec = replace(self._spec, env=env)
         self._connection = Connection(options.address, options.runtime_env, ship=options.ship)
         outlive(options.max_outage)
         self._connection.open()
@@ -121,10 +119,7 @@ class RayEngine:
         return cast("Reply", await self._call("complete", request))
 
     async def score(self, request: Request, continuations: Sequence[str]) -> list[LogProbs]:
-        """Return the log-probabilities of continuations.
-
-        They come from the replica with the fewest requests in flight.
-        """
+        """Return the log-probabilities of continuations, from the replica with the fewest requests."""
         return cast("list[LogProbs]", await self._call("score", request, continuations))
 
     async def _call(self, method: str, *arguments: Any) -> Any:
@@ -139,7 +134,7 @@ class RayEngine:
     def describe(self) -> EngineInfo:
         """Describe the replicas' engine.
 
-        On how many of them it runs changes no answer, and is one of the options.
+        Their number is left out, since it changes no answer.
         """
         assert self._info is not None, "start() comes first"
         return self._info
@@ -161,7 +156,7 @@ class RayEngine:
 def resources_of(options: Options) -> dict[str, float]:
     """Return what each replica takes of a node.
 
-    The options say it. Else it is a CPU, and for vLLM in one process a GPU.
+    The default is a CPU, and a GPU for vLLM in one process.
     """
     if options.resources is not None:
         return options.resources
@@ -169,7 +164,7 @@ def resources_of(options: Options) -> dict[str, float]:
 
 
 def value_of(variable: str) -> str:
-    """Return what an environment variable holds here.
+    """Return the value of an environment variable for the replicas.
 
     Raises
     ------

@@ -1,6 +1,6 @@
-"""Replicas of one engine.
+"""Replicas of one engine, and which of them gets the next request.
 
-Here is which one gets the next request, and what follows when one dies.
+A replica that dies is replaced, and its requests go to others.
 """
 
 import asyncio
@@ -16,21 +16,19 @@ from accgate.result import EngineInfo
 
 # A request that takes its replica down is otherwise handed on until none is left; bad luck seldom hits so often.
 MOST_DEATHS = 4
-
-
-ENDING = 8.0  # seconds
+ENDING = 8.0  # seconds to free what a replica loaded; below the 10 between SIGTERM and SIGKILL of most schedulers
 MAX_SILENCE = 2400.0  # seconds; longer than its engine's own, which comes first
 
 
 class ReplicaDied(Exception):
-    """The process of a replica is gone, and with it what it was asked.
+    """The process of a replica is gone, with what it was asked.
 
     The message is the cause.
     """
 
 
 class NeverReady(CannotEvaluate):
-    """A replica did not come up in the time it had.
+    """A replica did not come up in its time.
 
     Another attempt would have no more room.
     """
@@ -38,10 +36,7 @@ class NeverReady(CannotEvaluate):
 
 @dataclass(frozen=True)
 class Ready:
-    """What a replica says once it can answer.
-
-    It is what it is, and how many requests it takes at once.
-    """
+    """What a replica is, and how many requests it takes at once."""
 
     info: EngineInfo
     slots: int
@@ -53,13 +48,13 @@ class Replica(Protocol):
     async def start(self) -> Ready:
         """Load the model.
 
-        Raises what the engine's `start` raises, `ReplicaDied` or `NeverReady`.
+        It raises what the engine's `start` raises, `ReplicaDied` or `NeverReady`.
         """
 
     async def call(self, method: str, *arguments: Any) -> Any:
         """Return what the engine's method returns or raises, or raise `ReplicaDied`.
 
-        It is cancelled there when it is cancelled here.
+        Cancelling it here cancels it there.
         """
 
     async def stop(self) -> None:
@@ -71,7 +66,7 @@ class Replica(Protocol):
     def kill(self) -> None:
         """End the process at once.
 
-        It raises nothing, also where it is gone already.
+        It raises nothing, even if the process is gone already.
         """
 
 
@@ -90,9 +85,8 @@ class _Live:
 class Replicas:
     """A fixed number of places with a replica in each.
 
-    One that dies is started again, `max_restarts` times a place. A request goes to the replica with the fewest in
-    flight. One whose replica died is asked again at another, and its one answer is that of the last call: what a lost
-    replica might still say is not listened to.
+    A replica that dies is started again, `max_restarts` times a place. A request goes to the replica with the fewest in
+    flight. If that replica dies, the request goes to another one, and only the last call's answer counts.
     """
 
     make: Callable[[], Replica]
@@ -155,7 +149,7 @@ class Replicas:
     async def close(self) -> None:
         """End every replica.
 
-        It is safe to call twice.
+        It may be called twice.
         """
         restarts, self._restarts = self._restarts, set()
         for task in restarts:
@@ -164,7 +158,7 @@ class Replicas:
         await asyncio.gather(*(live.replica.stop() for live in lives), *restarts, return_exceptions=True)
 
     async def _free(self) -> _Live:
-        """Return the replica with the fewest requests, once one takes this request too."""
+        """Wait for a replica with a free slot, and return the least busy one."""
         while True:
             free = [live for live in self._live.values() if live.in_flight < live.slots]
             if free:
@@ -179,7 +173,7 @@ class Replicas:
             await self._freed.wait()
 
     def _replace(self, live: _Live, cause: str) -> None:
-        """Take a dead replica out, once, and start another in its place."""
+        """Take out a dead replica, once, and start another in its place."""
         if self._live.get(live.place) is not live:
             return
         del self._live[live.place]
@@ -212,9 +206,9 @@ class Replicas:
                     replica.kill()
                 else:
                     await end(replica)
-                own = isinstance(error, AccgateError) and not self._known  # at the start: bad options, no such file
+                is_own = isinstance(error, AccgateError) and not self._known  # at the start: bad options, no such file
                 self._deaths[place] += 1
-                if own or isinstance(error, NeverReady):
+                if is_own or isinstance(error, NeverReady):
                     raise
                 if self._deaths[place] > self.max_restarts:
                     raise CannotEvaluate(f"a replica died {self._deaths[place]} times; the last: {error}") from error
@@ -234,10 +228,7 @@ class Replicas:
 
 
 async def end(replica: Replica) -> None:
-    """End a replica that did not come up.
-
-    What it began to load is freed, if that takes no longer than `ENDING`.
-    """
+    """End a replica that did not come up, and free within `ENDING` what it loaded."""
     try:
         await at_most(ENDING, replica.stop())
     finally:
@@ -252,7 +243,7 @@ def tokens_of(arguments: Sequence[Any]) -> int:
 def combine_infos(infos: Sequence[EngineInfo]) -> EngineInfo:
     """Describe all replicas as one.
 
-    Hardware that is equal stands once, else all kinds of it do.
+    Equal hardware is named once, and different hardware in a list.
 
     Raises
     ------

@@ -1,6 +1,6 @@
-"""vLLM in this process.
+"""vLLM in this process, by its asynchronous engine.
 
-It takes its asynchronous engine, with the model's chat template and whole replies.
+It uses the model's chat template and returns whole replies.
 """
 
 import asyncio
@@ -27,7 +27,7 @@ from accgate.engines.base import (
     tokens_after,
 )
 from accgate.engines.reasoning import opened_by, split_reasoning
-from accgate.engines.silence import Silence, Stalled, within
+from accgate.engines.silence import Silence, Stalled, timeout
 from accgate.engines.vllm import process
 from accgate.engines.vllm.options import RENDERED, checked_sampling, engine_arguments, own_options, weights
 from accgate.engines.wire import body_of, drafted_length, sampling_of, second_beginning, tell_second_beginning
@@ -44,18 +44,15 @@ OPENING = 16  # tokens at the end of a prompt that may open the thought of its r
 
 
 def thought_tokens(tokenizer: Any, text: str) -> int | None:
-    """Count the tokens that the reasoning in a text has by itself.
-
-    None without any.
-    """
+    """Count the tokens of the reasoning in a text, if it has any."""
     reasoning = split_reasoning(text).reasoning
     return None if reasoning is None else len(tokenizer.encode(reasoning, add_special_tokens=False))
 
 
 def model_defaults(generation: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the sampling of a model's generation_config.
+    """Return the sampling that a model's generation_config sets.
 
-    vLLM's server takes it where a request says nothing. Temperature and length are always in accgate's requests.
+    vLLM's server uses it where a request sets nothing. accgate's requests always set temperature and length.
 
     >>> model_defaults({"temperature": 0.7, "repetition_penalty": 1.05, "max_tokens": 2048})
     {'repetition_penalty': 1.05}
@@ -66,8 +63,8 @@ def model_defaults(generation: Mapping[str, Any]) -> dict[str, Any]:
 class VllmEngine:
     """A model in vLLM.
 
-    Its options are those of vLLM's AsyncEngineArgs and a few of accgate's. Its replies are plain text: vLLM reads tool
-    calls in its server alone. `memory_share` is the share that it takes of the memory of each GPU.
+    Its options are those of vLLM's AsyncEngineArgs and a few of accgate's. Its replies are plain text, because only
+    vLLM's server reads tool calls. `memory_share` is the share of each GPU's memory that it takes.
     """
 
     calls_tools = False
@@ -93,9 +90,9 @@ class VllmEngine:
         self._is_second = False  # whether its processes were started again
 
     def _engine_arguments(self, extra: Mapping[str, Any]) -> dict[str, Any]:
-        """Return vLLM's arguments, checked against its classes.
+        """Check options and `sampling.extra` against vLLM's classes, and return its arguments.
 
-        The sampling's `extra` is, too. Importing the classes takes seconds.
+        Importing the classes takes seconds.
         """
         log = process.Log(None)
         try:
@@ -113,16 +110,17 @@ class VllmEngine:
         """Load the weights, in the time that the options give."""
         log = self._log = self._log or process.Log(self._own.log)
         limit = self._own.start_timeout
-        fix = "raise options.start_timeout if it is only slow"
-        late = f"vLLM has not loaded {self._model} within {limit:g} s; {fix} (vLLM's log: {log.path})"
         try:
-            await within(limit, self._loaded(log), late)
-        except CannotEvaluate:
+            async with timeout(limit):
+                await self._loaded(log)
+        except asyncio.TimeoutError:
             self._failed = True
-            raise
+            late = f"vLLM has not loaded {self._model} within {limit:g} s"
+            fix = "raise options.start_timeout if it is only slow"
+            raise CannotEvaluate(f"{late}; {fix} (vLLM's log: {log.path})") from None
 
     async def _loaded(self, log: process.Log) -> None:
-        self._failed = True  # until it runs
+        self._failed = True  # unless it gets through
         self._watch = process.Watch()
         loading = asyncio.get_running_loop().run_in_executor(None, self._load, log)
         try:
@@ -173,9 +171,9 @@ class VllmEngine:
                 raise CannotEvaluate(self._why(f"vLLM cannot load {self._model}", error)) from error
 
     def _refuse_varying_kernels(self) -> None:
-        """Refuse `batch_invariant` where vLLM has no such kernels.
+        """Refuse `batch_invariant` on a device for which vLLM has no such kernels.
 
-        It would be ignored, and believed.
+        vLLM would ignore it silently.
         """
         from vllm.platforms import current_platform
 
@@ -187,10 +185,7 @@ class VllmEngine:
             raise KeyFaults((("options", "batch_invariant"), fault))
 
     def _prepare(self) -> None:
-        """Prepare what every request shares.
-
-        It is the chat template's parameters, the tokenizer's, and the adapter.
-        """
+        """Prepare what every request shares, such as the chat template and the adapter."""
         from vllm.lora.request import LoRARequest
         from vllm.renderers import ChatParams
         from vllm.utils.mistral import is_mistral_tokenizer
@@ -211,17 +206,17 @@ class VllmEngine:
     async def complete(self, request: Request) -> Reply:
         """Answer one prompt.
 
-        A cancelled one is aborted in the engine.
+        A cancelled request is aborted in the engine.
         """
         return await self._answered(lambda: self._complete(request), request.max_tokens)
 
     async def _answered(self, ask: Callable[[], Awaitable[T]], tokens: int = 1) -> T:
         """Return what vLLM answers.
 
-        A request of a stalled core is asked again, of a new one, once.
+        After a stall a restarted engine gets the request again, once.
         """
         while True:
-            if self._recovery.locked():  # there is no engine until it is loaded again
+            if self._recovery.locked():  # wait until the engine is loaded again
                 async with self._recovery:
                     pass
             silence = self._silence
@@ -231,7 +226,7 @@ class VllmEngine:
                 await self._restart(silence, stall)
 
     async def _restart(self, silence: Silence, stall: Stalled) -> None:
-        """End vLLM's processes and load anew.
+        """End vLLM's processes and load the model again, once.
 
         Raises
         ------
@@ -271,16 +266,15 @@ class VllmEngine:
         text, counts = opened + output.text, (len(final.prompt_token_ids), len(output.token_ids))
         thought = await asyncio.to_thread(thought_tokens, tokenizer, text)
         reason = end_within(output.finish_reason, counts[1], sampling.max_tokens or 0)
-        drafts = getattr(output, "spec_decode_metrics", None)  # which earlier versions lack
+        drafts = getattr(output, "spec_decode_metrics", None)  # earlier versions lack it
         length = drafted_length(getattr(drafts, "to_dict", dict)(), counts[1])
         return Reply(text, reason, *counts, logprobs=logprobs, reasoning_tokens=thought, acceptance=length)
 
     async def score(self, request: Request, continuations: Sequence[str]) -> list[LogProbs]:
-        """Return the natural log-probabilities of each continuation's tokens.
+        """Return the log-probabilities of each continuation's tokens, right after the request's prompt.
 
-        They come right after the request's prompt. The prompt's tokens are those that `complete` would send; a
-        continuation's are those of both texts together, or its own where a token would reach over the boundary. All
-        continuations of one token are one request.
+        The prompt's tokens are those that `complete` would send, and `tokens_after` gives a continuation's. All
+        continuations of one token share a request.
         """
         return await self._answered(lambda: self._score(request, continuations))
 
@@ -305,40 +299,41 @@ class VllmEngine:
         return [first[each[0]] if len(each) == 1 else next(rest) for each in tokens]
 
     def _is_worth_keeping(self, prompt: int, texts: int) -> bool:
-        """Tell whether a request for a prompt alone saves tokens.
+        """Tell whether a request for the prompt alone saves tokens.
 
-        It costs fewer than its prefix cache saves these texts after it.
+        It fills the prefix cache for the texts that follow the prompt.
         """
         config = self._engine.vllm_config
         is_shared = config.cache_config.enable_prefix_caching and config.parallel_config.data_parallel_size == 1
-        kept = (prompt - 1) // config.cache_config.block_size * config.cache_config.block_size
-        return bool(is_shared and kept * texts > prompt)
+        cached = (prompt - 1) // config.cache_config.block_size * config.cache_config.block_size
+        return bool(is_shared and cached * texts > prompt)
 
     async def _next(self, request: Request, rendered: Mapping[str, Any], tokens: list[int]) -> dict[int, LogProbs]:
         """Score each of these tokens as the one right after the prompt.
 
-        The request keeps the prompt in the prefix cache.
+        The request also puts the prompt into the prefix cache.
         """
-        tokenizer, found = self._engine.get_tokenizer(), {}
+        tokenizer, scores = self._engine.get_tokenizer(), {}
         for start in range(0, max(1, len(tokens)), MOST_TOKENS):
             some = tokens[start : start + MOST_TOKENS]
             final = await self._final(request, rendered, self._reading(logprob_token_ids=some or None))
             (greedy,) = final.outputs[0].token_ids
             rows = final.outputs[0].logprobs[0] if some else {}
             for token in some:
-                found[token] = LogProbs((tokenizer.decode([token]),), (rows[token].logprob,), token == greedy)
-        return found
+                scores[token] = LogProbs((tokenizer.decode([token]),), (rows[token].logprob,), token == greedy)
+        return scores
 
     async def _after(self, request: Request, rendered: Mapping[str, Any], tokens: list[int]) -> LogProbs:
-        """Tokens after the prompt, of which the prefix cache may hold the beginning.
+        """Score tokens after the prompt.
 
-        What it holds has no log-probabilities: where that is a part of the tokens, nothing is taken from the cache.
+        The prefix cache has no log-probabilities. If it holds a part of these tokens, the request is repeated without
+        it.
         """
         prompt = rendered["prompt_token_ids"]
-        whole = {**rendered, "prompt_token_ids": [*prompt, *tokens]}
+        extended = {**rendered, "prompt_token_ids": [*prompt, *tokens]}
         for is_kept in (True, False):
             parameters = self._reading(prompt_logprobs=1, skip_reading_prefix_cache=not is_kept)
-            final = await self._final(request, whole, parameters)
+            final = await self._final(request, extended, parameters)
             rows = final.prompt_logprobs[-len(tokens) :]
             is_whole = len(rows) == len(tokens) and (final.num_cached_tokens or 0) < len(prompt)
             if is_whole and all(row and token in row for row, token in zip(rows, tokens, strict=True)):
@@ -352,10 +347,7 @@ class VllmEngine:
         return LogProbs(texts, values, all(value >= top for value, top in zip(values, best, strict=True)))
 
     def _reading(self, **fixed: Any) -> Any:
-        """Return the parameters of a request for log-probabilities alone.
-
-        What a row of a cached prompt holds is no token.
-        """
+        """Return the parameters of a request for log-probabilities alone."""
         from vllm import SamplingParams
         from vllm.sampling_params import RequestOutputKind
 
@@ -363,9 +355,9 @@ class VllmEngine:
         return SamplingParams(max_tokens=1, temperature=0.0, detokenize=False, output_kind=kind, **fixed)
 
     def _beginning(self) -> int:
-        """Return the token before a text's first.
+        """Return the token before a text's first, as lm-evaluation-harness does.
 
-        It is as lm-evaluation-harness has it, that of a beginning, or else of an end.
+        That is the tokenizer's beginning token, or its end token where it has no beginning one.
         """
         tokenizer = self._engine.get_tokenizer()
         return int(tokenizer.eos_token_id if tokenizer.bos_token_id is None else tokenizer.bos_token_id)
@@ -385,10 +377,7 @@ class VllmEngine:
             raise RequestFailed(f"vLLM: {process.one_line(error)}") from error
 
     async def _render(self, request: Request) -> Any:
-        """Render the prompt as vLLM takes it, off the event loop.
-
-        It is made as LLM.chat and LLM.generate make it.
-        """
+        """Render the prompt off the event loop, as LLM.chat and LLM.generate do."""
         from vllm.renderers import ChatParams
         from vllm.renderers.inputs.preprocess import parse_model_prompt
 
@@ -434,10 +423,7 @@ class VllmEngine:
         return final
 
     def describe(self) -> EngineInfo:
-        """Return vLLM's version, and the processors or GPUs that it uses.
-
-        It adds what vLLM stands on.
-        """
+        """Return vLLM's version, its processors or GPUs, and the versions of what it builds on."""
         import torch
         import vllm
         from vllm.platforms import current_platform
@@ -451,10 +437,7 @@ class VllmEngine:
         return EngineInfo("vllm", f"vllm {vllm.__version__}", hardware, environment)
 
     async def close(self) -> None:
-        """End the engine and its processes.
-
-        What is in flight is lost.
-        """
+        """End the engine and its processes, with what is in flight."""
         engine, self._engine = self._engine, None
         if engine is not None:
             gc.unfreeze()

@@ -1,6 +1,6 @@
 """The options of the `vllm` engine.
 
-They are a few of its own, and vLLM's engine arguments, checked against vLLM's classes.
+A few are accgate's own; the others are vLLM's engine arguments, checked against vLLM's classes.
 """
 
 import contextlib
@@ -33,9 +33,9 @@ RESERVED = {
 }
 # Fields of a request that are no sampling parameters, but go to the chat template or the processor of images.
 RENDERED = ("chat_template_kwargs", "mm_processor_kwargs")
-TEMPLATE_BYTES = 10_000_000  # a chat template has some thousand; more is another file
+TEMPLATE_BYTES = 10_000_000  # a chat template has some thousand; a larger file is something else
 AUTO = "auto"
-SLIP = 0.8  # how alike a word and its misspelling are at least, as difflib counts it
+SLIP = 0.8  # difflib's ratio above which a word is a misspelling; one wrong letter of six has 0.83
 # Engine arguments that vLLM had from 0.8 on, and what has taken their place (its arg_utils.py of each version).
 REPLACED = {
     "calculate_kv_scales": "scales are those of the checkpoint",
@@ -94,7 +94,7 @@ OPERATIONAL = operational_of(Own) | {"download_dir", "disable_log_stats", DRAFT_
 def own_options(table: ModelTable) -> tuple[Own, dict[str, Any]]:
     """Split the options of a model's table into accgate's own and vLLM's.
 
-    The former are checked, the latter not yet. Paths of accgate's own are made absolute. Nothing of vLLM is imported.
+    accgate's own are checked and their paths made absolute; vLLM's are not checked yet. It imports nothing of vLLM.
 
     Raises
     ------
@@ -118,9 +118,7 @@ def own_options(table: ModelTable) -> tuple[Own, dict[str, Any]]:
 
 
 def weights(name: str, folder: Path, key: Key) -> str:
-    """Make a folder or file of weights relative to `folder` absolute.
-
-    A hub id stays as it is.
+    """Make the path of a folder or file of weights absolute, and keep a hub id.
 
     Raises
     ------
@@ -140,11 +138,10 @@ def weights(name: str, folder: Path, key: Key) -> str:
 
 
 def engine_arguments(own: Own, options: Mapping[str, Any], arguments_class: type) -> dict[str, Any]:
-    """Return vLLM's engine arguments as it takes them.
+    """Check vLLM's engine arguments against its class, and return them as it takes them.
 
-    They are its `options`, checked against its `arguments_class` (AsyncEngineArgs). A preset's arguments give way to
-    the options. Tables become the configuration objects that the class declares. Prefix caching stays as vLLM has it by
-    default: on for every model that allows it.
+    A preset's arguments give way to `options`. Tables become the configuration objects that `arguments_class`
+    (AsyncEngineArgs) declares. vLLM's default turns on prefix caching for every model that allows it.
 
     Raises
     ------
@@ -181,7 +178,7 @@ def engine_arguments(own: Own, options: Mapping[str, Any], arguments_class: type
 def _unknown(name: str, names: Iterable[str]) -> str:
     """Say what is wrong with an argument that vLLM lacks.
 
-    It is what it is now, or the names that are like it.
+    The message has its replacement, or similar names.
     """
     if name in REPLACED:
         return f"vLLM has it no longer; {REPLACED[name]}"
@@ -194,7 +191,7 @@ def _unknown(name: str, names: Iterable[str]) -> str:
 def _declared(arguments_class: Any) -> dict[str, Any]:
     """Return the type of each public field.
 
-    It is text where vLLM annotates it with a name that it does not import.
+    It stays text where vLLM annotates with a name that it does not import.
     """
     fields = dataclasses.fields(arguments_class)
     declared = {field.name: field.type for field in fields if not field.name.startswith("_")}
@@ -206,7 +203,10 @@ def _declared(arguments_class: Any) -> dict[str, Any]:
 
 
 def _typed(kind: Any, value: Any) -> Any:
-    """Return the value as the declared type. TOML has types, so only tables, arrays and names are converted."""
+    """Return the value as the declared type.
+
+    TOML has types, so only tables, arrays and names are converted.
+    """
     if isinstance(kind, str):
         return value
     if isinstance(value, str):
@@ -223,7 +223,7 @@ def _typed(kind: Any, value: Any) -> Any:
 
 
 def _options_of(kind: Any) -> Iterator[enum.Enum]:
-    """Return the members of an enumeration, or of those in a union."""
+    """Yield the members of an enumeration, or of those in a union."""
     if isinstance(kind, type) and issubclass(kind, enum.Enum):
         yield from kind.__members__.values()
     for part in get_args(kind):
@@ -231,9 +231,9 @@ def _options_of(kind: Any) -> Iterator[enum.Enum]:
 
 
 def _type_faults(error: ValidationError, value: Any) -> Iterator[tuple[tuple[str | int, ...], str]]:
-    """Yield (where in the value, what is wrong) of what pydantic says.
+    """Yield the place in the value and the fault for each of pydantic's errors.
 
-    It is without the members of unions in between.
+    Places leave out the union members that pydantic puts in between.
     """
     places: dict[tuple[str | int, ...], tuple[Any, list[ErrorDetails]]] = {}
     for fault in error.errors(include_url=False):
@@ -246,10 +246,7 @@ def _type_faults(error: ValidationError, value: Any) -> Iterator[tuple[tuple[str
 
 
 def _present(loc: Iterable[str | int], value: Any) -> tuple[tuple[str | int, ...], Any]:
-    """Return the part of a fault's path that the user wrote.
-
-    It comes with the value there.
-    """
+    """Return the part of a fault's path that the user wrote, and the value there."""
     where: tuple[str | int, ...] = ()
     for part in loc:
         in_list = isinstance(value, list) and isinstance(part, int) and part < len(value)
@@ -261,7 +258,7 @@ def _present(loc: Iterable[str | int], value: Any) -> tuple[tuple[str | int, ...
 def _rank(adapter: Path) -> int:
     """Return the rank that vLLM must reserve for an adapter.
 
-    It is its own, rounded up to one that vLLM takes, and 16 by default.
+    It is the adapter's own, rounded up to one that vLLM takes, and 16 if unknown.
     """
     try:
         rank = int(json.loads((adapter / "adapter_config.json").read_text(encoding="utf-8"))["r"])
@@ -271,9 +268,7 @@ def _rank(adapter: Path) -> int:
 
 
 def checked_sampling(extra: Mapping[str, Any], sampling_class: type) -> dict[str, Any]:
-    """Return the fields of `sampling.extra` as vLLM holds them.
-
-    Its class of sampling parameters has its own objects for tables.
+    """Check the fields of `sampling.extra`, and return them as vLLM's class holds them.
 
     Raises
     ------
@@ -308,9 +303,9 @@ def checked_sampling(extra: Mapping[str, Any], sampling_class: type) -> dict[str
 
 
 def _lost_values(where: Key, value: Any, taken: Any) -> Iterator[tuple[Key, str]]:
-    """Yield keys of a table that vLLM's object left out.
+    """Yield keys and biases that vLLM would ignore.
 
-    A bias that its server would cut is one, too.
+    Its object drops unknown keys of a table, and its server cuts large biases.
     """
     if dataclasses.is_dataclass(taken) and isinstance(value, Mapping):
         names = [field.name for field in dataclasses.fields(taken) if not field.name.startswith("_")]

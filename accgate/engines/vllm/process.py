@@ -1,6 +1,6 @@
 """vLLM as a guest of this process.
 
-Here are its log, why it failed, and the processes that it starts, which end with it.
+Here are its log, why it failed, and the processes that it starts.
 """
 
 import contextlib
@@ -22,15 +22,15 @@ from typing import Any
 from accgate.errors import CannotEvaluate, writing
 from accgate.text import clip
 
-TAIL = 400_000  # bytes of the log that are searched for a cause
+TAIL = 400_000  # bytes at the log's end that are searched for a cause
 BATCH_INVARIANT = "VLLM_BATCH_INVARIANT"
 IMPORTED_WITH: dict[str, str] = {}  # the value of that variable when vLLM was imported
-OLDEST = (0, 31)
+OLDEST = (0, 31)  # tested from here on
 INSTALL = (
     "pip install 'accgate[vllm]', or run in accgate's image; a running `vllm serve` is reached by the engine openai"
 )
 
-# What stands in the log although the cause is elsewhere.
+# Errors in the log that only report another one.
 GENERIC = re.compile(
     r"Engine core initialization failed|WorkerProc initialization failed|EngineCore encountered an issue"
     r"|EngineDeadError|Engine core proc .* died|CancelledError|KeyboardInterrupt|SystemExit|Bad file descriptor"
@@ -56,10 +56,7 @@ FIXES = (
 
 
 class Log:
-    """The file that holds what vLLM and its processes write.
-
-    So it does not mix with accgate's own output.
-    """
+    """The file for what vLLM and its processes write, apart from accgate's own output."""
 
     def __init__(self, path: str | None) -> None:
         self._kept = path is not None
@@ -73,10 +70,7 @@ class Log:
 
     @contextlib.contextmanager
     def capturing(self) -> Iterator[None]:
-        """Send what is written to the terminal meanwhile into the file.
-
-        This process writes it, and those it starts.
-        """
+        """Send the terminal output of this process and its children to the file."""
         sys.stdout.flush()
         sys.stderr.flush()
         before = [os.dup(1), os.dup(2)]
@@ -102,9 +96,9 @@ class Log:
         return ""
 
     def close(self, *, failed: bool) -> None:
-        """End the file.
+        """Close the file.
 
-        One that nobody asked for is kept only after a failure, whose message names it.
+        A temporary file is kept only after a failure, whose message names it.
         """
         for handler in logging.getLogger("vllm").handlers:
             if isinstance(handler, logging.StreamHandler) and handler.stream is self._stream:
@@ -115,9 +109,9 @@ class Log:
 
 
 def cause(error: BaseException, log: str) -> str:
-    """Say why vLLM failed, in one line with the fix.
+    """Say in one line why vLLM failed and how to fix it.
 
-    The error tells, or the log of the process that it started.
+    The cause is in the error, or in the log of the process that failed.
     """
     chain = [error]
     while (deeper := chain[-1].__cause__ or chain[-1].__context__) is not None and deeper not in chain:
@@ -138,16 +132,13 @@ def _plain(text: str) -> str:
 
 
 def one_line(error: BaseException | str) -> str:
-    """Return what an error says in at most 400 characters.
-
-    It is its kind where it says nothing.
-    """
+    """Return an error's message in at most 400 characters, or its kind where it has none."""
     return clip(" ".join(str(error).split()) or type(error).__name__, 400)
 
 
 @contextlib.contextmanager
 def unreachable_by_ctrl_c() -> Iterator[None]:
-    """Keep a terminal's Ctrl-C from processes started meanwhile by this thread.
+    """Keep a terminal's Ctrl-C from processes that this thread starts meanwhile.
 
     accgate ends them itself.
     """
@@ -161,10 +152,10 @@ def unreachable_by_ctrl_c() -> Iterator[None]:
 
 
 class Watch:
-    """The processes that vLLM starts for one engine.
+    """The processes that vLLM starts for one engine, from now until `started`.
 
-    They count from the moment it is made until `started`. On Linux a process watches them and what they start in turn:
-    it ends all of it after `close`, and kills it if this process is killed.
+    On Linux a separate process watches them and their descendants. It ends them after `close`, and kills them if this
+    process is killed.
     """
 
     def __init__(self) -> None:
@@ -184,25 +175,19 @@ class Watch:
     def look(self) -> None:
         """Note the engine's own processes.
 
-        What starts after `started` is another engine's.
+        Those that start after `started` belong to another engine.
         """
         if self._looks:
             self._children |= set(multiprocessing.active_children()) - self._others
 
     def started(self) -> None:
-        """Note that all processes are there.
-
-        There is no need to look for more.
-        """
+        """Record that all processes are there, so that `look` ends."""
         self.look()
         self._looks = False
         self._say("started")
 
     def end(self, patience: float = 10.0) -> None:
-        """End the engine's own processes.
-
-        Ask them first, and kill them after `patience` seconds.
-        """
+        """End the engine's own processes, and kill those left after `patience` seconds."""
         self.look()
         for child in self._children:
             if child.is_alive():
@@ -214,19 +199,13 @@ class Watch:
                 child.join()
 
     def kill(self) -> None:
-        """Kill the engine's own processes.
-
-        One that is stopped hears nothing else.
-        """
+        """Kill the engine's own processes, since a stopped one hears no other signal."""
         self.look()
         for child in self._children:
             child.kill()
 
     def close(self) -> None:
-        """End what is left.
-
-        It is the engine's own processes, and those that they started, which may outlive them.
-        """
+        """End the engine's own processes, and what they started and left behind."""
         self.end()
         self._say(" ".join(["end", *(str(child.pid) for child in self._children)]))
         if self._process is not None:
@@ -245,9 +224,9 @@ class Watch:
 
 
 def version_fault() -> str | None:
-    """Say that the vLLM that is installed here is too old, if it is.
+    """Say that the installed vLLM is too old, if it is.
 
-    A build of a checkout without tags calls itself 0.1.dev, whatever it is.
+    A build from a checkout without tags always calls itself 0.1.dev.
     """
     with contextlib.suppress(metadata.PackageNotFoundError):
         version = metadata.version("vllm")
@@ -275,10 +254,11 @@ def import_classes() -> tuple[type, type]:
 
 @contextlib.contextmanager
 def own_environment(*, batch_invariant: bool) -> Iterator[None]:
-    """Set the variables of one model while it is made or loads.
+    """Set one model's environment variables while it is made or loads.
 
-    What vLLM sets for it meanwhile is taken back. vLLM's processes keep the variables that they start with. Those that
-    are forked keep what this process imported, too: where another value was read then, they are spawned.
+    What vLLM sets for it is taken back afterwards. vLLM's processes keep the variables that they start with. A forked
+    process also keeps what this process imported, so where vLLM read another value at its import, processes are
+    spawned.
     """
     before = os.environ.get(BATCH_INVARIANT)
     if batch_invariant:

@@ -1,9 +1,9 @@
-"""A process that ends with its engine what vLLM started.
+"""A process that ends what vLLM started when its engine ends, even if accgate was killed.
 
-It does so also where accgate was killed and cannot. `python watch.py PID`, started by PID, notes the descendants of PID
-until a line comes on standard input. At the line `end ROOT ...` it ends those of them that descend from these
-processes. When PID or the input ends without one, it kills all that is left of them. Then it removes the shared memory
-that they had and nobody has any more: where all were killed at once, Python's own tracker of it was too.
+`python watch.py PID`, started by PID, notes the descendants of PID until a line comes on standard input. At the line
+`end ROOT ...` it ends those that descend from these processes. If PID or the input ends without that line, it kills all
+that are left. Then it removes the shared memory that only they had, because Python's own tracker of it may have been
+killed too.
 """
 
 import contextlib
@@ -25,9 +25,9 @@ NAMES = ("psm_", "sem.mp-")  # Python's for shared memory and semaphores
 
 @dataclass(frozen=True)
 class Process:
-    """When a process started, since numbers are used again.
+    """A process by the time of its start, since numbers are used again.
 
-    It has its parent when it was seen first, too.
+    `parent` is its first known parent.
     """
 
     started: str
@@ -39,9 +39,9 @@ Memory = dict[int, set[str]]  # the inodes of the shared memory that each proces
 
 
 def main() -> None:
-    """Watch, as no child of the one that is watched.
+    """Watch from a process that is no child of the watched one.
 
-    Ray kills the children of a process together with it.
+    Ray kills a process together with its children.
     """
     if os.fork():
         os._exit(0)  # the one that is watched takes this for the end of its child
@@ -72,10 +72,7 @@ def watch(parent: int) -> None:
 
 
 def look(parent: int, seen: Seen, memory: Memory) -> None:
-    """Note the descendants that are there now.
-
-    It notes what they and the process itself map.
-    """
+    """Note the present descendants, and the shared memory that they and the process itself map."""
     for number, process in descendants(parent).items():
         if number not in seen or seen[number].started != process.started:
             seen[number] = process
@@ -84,31 +81,22 @@ def look(parent: int, seen: Seen, memory: Memory) -> None:
 
 
 def roots_of(lines: str) -> list[int] | None:
-    """Return the processes that a line `end ROOT ...` names.
-
-    None where there is no such line yet.
-    """
-    *whole, _ = lines.split("\n")
-    return next(([*map(int, words)] for command, *words in map(str.split, whole) if command == "end"), None)
+    """Return the processes that a line `end ROOT ...` names, once it has come."""
+    *complete, _ = lines.split("\n")
+    return next(([*map(int, words)] for command, *words in map(str.split, complete) if command == "end"), None)
 
 
 def below(roots: Sequence[int], seen: Seen) -> Seen:
-    """Return those of the processes that are one of the roots or descend from one.
-
-    It does not matter who their parent is now.
-    """
-    found, generation = Seen(), {*roots}
+    """Return those processes that are one of the roots or descended from one when first seen."""
+    family, generation = Seen(), {*roots}
     while generation:
-        found |= {number: seen[number] for number in generation & seen.keys()}
-        generation = {number for number, process in seen.items() if process.parent in generation} - found.keys()
-    return found
+        family |= {number: seen[number] for number in generation & seen.keys()}
+        generation = {number for number, process in seen.items() if process.parent in generation} - family.keys()
+    return family
 
 
 def end(seen: Seen, memory: Memory, grace: float) -> None:
-    """Kill those that are still there after `grace` seconds.
-
-    Remove shared memory that nobody has then.
-    """
+    """Kill what is left after `grace` seconds, and remove shared memory that nobody uses then."""
     await_end(seen, grace)
     for process in living(seen):
         if not tracks_resources(process):
@@ -119,7 +107,7 @@ def end(seen: Seen, memory: Memory, grace: float) -> None:
 
 
 def await_end(seen: Seen, seconds: float) -> None:
-    """Wait until none is there, for so long at most."""
+    """Wait up to `seconds` until none is there."""
     deadline = time.monotonic() + seconds
     while living(seen) and time.monotonic() < deadline:
         time.sleep(PERIOD / 4)
@@ -137,7 +125,7 @@ def living(seen: Seen) -> list[int]:
 def mapped(numbers: Iterable[int]) -> set[str]:
     """Return the inodes of the shared memory that processes map.
 
-    A semaphore's file has its name only later.
+    Inodes, because a semaphore's file gets its name only later.
     """
     inodes = set()
     for process in numbers:
@@ -157,9 +145,9 @@ def remove(memory: set[str]) -> None:
 
 
 def tracks_resources(process: int) -> bool:
-    """Tell whether it is Python's own tracker of shared memory.
+    """Tell whether a process is Python's own tracker of shared memory.
 
-    That frees it and ends when the others have ended.
+    It frees that memory and ends once the others have ended.
     """
     with contextlib.suppress(OSError):
         return b"multiprocessing.resource_tracker" in Path(f"/proc/{process}/cmdline").read_bytes()
@@ -167,10 +155,7 @@ def tracks_resources(process: int) -> bool:
 
 
 def process_of(number: int) -> Process | None:
-    """Return the process with this number.
-
-    None where it has ended.
-    """
+    """Return the process with this number, unless it has ended."""
     try:
         fields = Path(f"/proc/{number}/stat").read_text(errors="replace").rpartition(")")[2].split()
     except OSError:
@@ -185,7 +170,7 @@ def processes() -> Seen:
 
 
 def descendants(parent: int) -> Seen:
-    """List the descendants of a process, without this one."""
+    """List the descendants of a process, except this one."""
     everyone = below([parent], processes())
     return {number: process for number, process in everyone.items() if number not in (parent, os.getpid())}
 
