@@ -12,7 +12,7 @@ import pytest
 from accgate.report.flips import Flip
 from accgate.report.html import viewer
 from accgate.report.html.page import html_report
-from accgate.report.html.viewer import Beside
+from accgate.report.html.viewer import SamplesFile
 from accgate.result import Result
 from accgate.stats.result import Interval
 from tests.browser.axe import violations
@@ -184,12 +184,12 @@ def test_texts_beside_the_page_are_loaded_from_the_disk_or_said_to_be_missing(
     browser: Browser, person: str, run: tuple[Path, Result], tmp_path: Path, is_there: bool
 ) -> None:
     folder, result = run
-    beside = Beside("report.samples.js")
+    samples_file = SamplesFile("report.samples.js")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(viewer, "TEXTS", 20_000)
-        text = html_report(result, folder, beside)
+        text = html_report(result, folder, samples_file)
     if is_there:
-        (tmp_path / beside.name).write_text("".join(beside.parts), encoding="utf-8")
+        (tmp_path / samples_file.name).write_text("".join(samples_file.parts), encoding="utf-8")
     page = opened(browser, person, text, tmp_path)
     page.value("new Promise((done) => setTimeout(done, 300))")
     last = first_flips(page, run)[-1]

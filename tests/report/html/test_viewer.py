@@ -11,7 +11,7 @@ from accgate.cli.main import main
 from accgate.report.flips import Flip
 from accgate.report.html import viewer
 from accgate.report.html.page import html_report
-from accgate.report.html.viewer import Beside
+from accgate.report.html.viewer import SamplesFile
 from accgate.report.live.progress import Follower
 from accgate.report.live.server import Viewer
 from tests.report.html_pages import document, write_samples
@@ -22,10 +22,10 @@ from tests.support.gates import recorded_project, right_but
 MANY = 10_000
 
 
-def beside_of(beside: Beside) -> dict[str, Any]:
+def calls_of(samples_file: SamplesFile) -> dict[str, Any]:
     """What the file beside a page hands to its script."""
     checks: dict[str, Any] = {}
-    for call in beside.text.splitlines():
+    for call in samples_file.text.splitlines():
         assert call.isascii()
         assert set(call).isdisjoint("<>&")
         assert (call[:16], call[-3:]) == ("accgateSamples({", "});")
@@ -47,9 +47,9 @@ def test_of_ten_thousand_samples_the_page_stays_small_and_every_text_is_somewher
     flips = flips_of(MANY, 400)
     write_samples(tmp_path, flips)
     worse = tuple(flip.id for flip in flips[: MANY // 10])
-    beside = Beside("report.samples.js")
-    text = html_report(result_of(verdict_of("regression", flips=worse, n=MANY, lost=len(worse))), tmp_path, beside)
-    page, rest = document(text), beside_of(beside)["0"]
+    samples_file = SamplesFile("report.samples.js")
+    text = html_report(result_of(verdict_of("regression", flips=worse, n=MANY, lost=len(worse))), tmp_path, samples_file)
+    page, rest = document(text), calls_of(samples_file)["0"]
     assert len(text.encode()) < 5_000_000
     own = page.samples["0"]
     assert tuple(row[0] for row in own["rows"][: len(worse)]) == worse
@@ -58,21 +58,21 @@ def test_of_ten_thousand_samples_the_page_stays_small_and_every_text_is_somewher
     assert texts == {flip.prompt: (flip.before, flip.got) for flip in flips}
     assert own["texts"][0][0] == flips[0].prompt  # those that got worse are in the page itself
     assert f"Replies of {len(rest['texts']):,} samples are in report.samples.js beside this page." in page.text
-    assert f"'nonce-{beside.nonce}'" in page.policy
-    assert f'nonce="{beside.nonce}" src="report.samples.js"' in text
+    assert f"'nonce-{samples_file.nonce}'" in page.policy
+    assert f'nonce="{samples_file.nonce}" src="report.samples.js"' in text
 
 
 def test_what_has_no_room_is_counted_however_small_the_rooms_are(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name, room in {"ROWS": 3_000, "TEXTS": 2_000, "BESIDE": 4_000, "LISTED": 200}.items():
+    for name, room in {"ROWS": 3_000, "TEXTS": 2_000, "FILE": 4_000, "LISTED": 200}.items():
         monkeypatch.setattr(viewer, name, room)
     tasks = ("one", "two", "three")
     for task in tasks:
         write_samples(tmp_path, flips_of(100, 60), task=task)
-    beside = Beside("x.js")
-    page = document(html_report(result_of(*(verdict_of(task=task) for task in tasks)), tmp_path, beside))
-    rest = beside_of(beside)
+    samples_file = SamplesFile("x.js")
+    page = document(html_report(result_of(*(verdict_of(task=task) for task in tasks)), tmp_path, samples_file))
+    rest = calls_of(samples_file)
     for at in "012":
         rows, texts = (len(page.samples[at][name]) + len(rest[at][name]) for name in ("rows", "texts"))
         assert 60 <= rows < 100
@@ -87,7 +87,7 @@ def test_what_has_no_room_is_counted_however_small_the_rooms_are(
 def test_a_text_that_is_cut_says_so(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str | None, shown: str | None
 ) -> None:
-    monkeypatch.setattr(viewer, "BESIDE", 100)
+    monkeypatch.setattr(viewer, "FILE", 100)
     write_samples(tmp_path, [Flip("a", text, "e", text, text, 100.0, 0.0)])
     (texts,) = document(html_report(result_of(verdict_of()), tmp_path)).samples["0"]["texts"]
     assert texts[2] == texts[3] == shown
