@@ -191,7 +191,8 @@ def total_sentence(estimates: Sequence[Estimate]) -> str | None:
     if len(estimates) < 2:
         return None
     ends = min((each.ends for each in checks), key=("early", "all", "recording").index)
-    return f"All checks: {cost_sentence(Estimate('', '', total('most'), total('healthy'), total('dropped'), (), ends=ends))}"
+    together = Estimate("", "", total("most"), total("healthy"), total("dropped"), (), ends=ends)
+    return f"All checks: {cost_sentence(together)}"
 
 
 def print_noise(console: Console, noise: Noise) -> None:

@@ -27,9 +27,9 @@ NARROW = 60  # columns of a terminal that has room for the time left
 class ProgressBar:
     """An observer that shows how a check is going.
 
-    It shows samples, rate, time left, mean, difference to the reference and how near a decision is. A log gets a line at
-    the start and end of each check, and one a minute between. As soon as the first replies show the engine's speed, a
-    line says when the verdict is expected.
+    It shows samples, rate, time left, mean, difference to the reference and how near a decision is. A log gets a line
+    at the start and end of each check, and one a minute between. As soon as the first replies show the engine's speed,
+    a line says when the verdict is expected.
     """
 
     def __init__(self, console: Console, *, clock: Callable[[], float] = time.monotonic) -> None:

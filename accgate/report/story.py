@@ -9,7 +9,6 @@ from typing import NamedTuple
 
 from accgate.errors import VerdictName
 from accgate.guard.state import Guard
-
 from accgate.report.words import surroundings_of
 from accgate.result import Result
 from accgate.text import visible, with_capital, with_stop

@@ -11,7 +11,6 @@ from xml.etree import ElementTree
 from accgate.decision.bisection import Bisection, Commit, Culprit
 from accgate.decision.cause import Blame, Change, trial_of
 from accgate.report.cause import CauseView, blame_html, blame_markdown
-
 from accgate.report.html.inline import policy_hash
 from accgate.report.limits import LIMITS
 from accgate.report.markdown import fill_template

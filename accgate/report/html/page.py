@@ -171,7 +171,9 @@ def _plain(text: str) -> str:
     return f"{' ' * text.startswith(' ')}{visible(text)}{' ' * text.endswith(' ')}"
 
 
-def _sections(result: Result, short: Result, folder: Path | None, samples_file: SamplesFile | None) -> tuple[list[Section], str]:
+def _sections(
+    result: Result, short: Result, folder: Path | None, samples_file: SamplesFile | None
+) -> tuple[list[Section], str]:
     """Return a section for each check, worst first, and the data of their lists.
 
     `short` has the names cut for reading; those of `result` name the files.

@@ -141,7 +141,11 @@ class Viewer(ThreadingHTTPServer):
             return Content(HTML, page, "frame-ancestors 'none'")
         if name == "":
             return Content(HTML, *self.page())
-        return Content("text/javascript; charset=utf-8", self._samples_files[name]) if self._samples_files.get(name) else None
+        return (
+            Content("text/javascript; charset=utf-8", self._samples_files[name])
+            if self._samples_files.get(name)
+            else None
+        )
 
     def page(self) -> tuple[bytes, str]:
         """Return the page that follows the run, and a policy that allows its script and style only."""

@@ -10,10 +10,9 @@ import pytest
 from accgate.errors import BadInput
 from accgate.records.file import paths_of
 from accgate.report.flips import Flip
-from accgate.report.html.page import outcome_text
 from accgate.report.html.inline import policy_hash
 from accgate.report.html.overview import forest_of, stats_of
-from accgate.report.html.page import DRAWN, html_report
+from accgate.report.html.page import DRAWN, html_report, outcome_text
 from accgate.report.result_file import read_result
 from accgate.report.story import story_of
 from accgate.stats.result import Interval

@@ -48,7 +48,9 @@ def test_of_ten_thousand_samples_the_page_stays_small_and_every_text_is_somewher
     write_samples(tmp_path, flips)
     worse = tuple(flip.id for flip in flips[: MANY // 10])
     samples_file = SamplesFile("report.samples.js")
-    text = html_report(result_of(verdict_of("regression", flips=worse, n=MANY, lost=len(worse))), tmp_path, samples_file)
+    text = html_report(
+        result_of(verdict_of("regression", flips=worse, n=MANY, lost=len(worse))), tmp_path, samples_file
+    )
     page, rest = document(text), calls_of(samples_file)["0"]
     assert len(text.encode()) < 5_000_000
     own = page.samples["0"]
