@@ -161,24 +161,18 @@ def junit_xml(result: Result) -> str:
     Each check is a test case. A regression or inconclusive check is a failure, one without a reference or a verdict an
     error, and an advisory check that did not pass is skipped, with its sentence.
     """
-    kinds = ["skipped" if v.tier == "advisory" else JUNIT.get(v.verdict, "error") for v in result.decided]
-    counts = Counter(kind for kind, verdict in zip(kinds, result.decided, strict=True) if verdict.verdict != "pass")
-    suite = ElementTree.Element(
-        "testsuite",
-        name="accgate",
-        tests=str(len(result.decided)),
-        failures=str(counts["failure"]),
-        errors=str(counts["error"]),
-        skipped=str(counts["skipped"]),
-        time=f"{result.seconds or 0.0:.3f}",
-    )
-    for kind, verdict in zip(kinds, result.decided, strict=True):
-        case = ElementTree.SubElement(
-            suite, "testcase", classname=_xml(verdict.model or "accgate"), name=_xml(verdict.task or "compare")
-        )
+    suite, counts = ElementTree.Element("testsuite", name="accgate", tests=str(len(result.decided))), Counter[str]()
+    for verdict in result.decided:
+        names = {"classname": _xml(verdict.model or "accgate"), "name": _xml(verdict.task or "compare")}
+        case = ElementTree.SubElement(suite, "testcase", names)
         if verdict.verdict != "pass":
+            kind = "skipped" if verdict.tier == "advisory" else JUNIT.get(verdict.verdict, "error")
+            counts[kind] += 1
             fault = ElementTree.SubElement(case, kind, type=verdict.verdict, message=_xml(sentence(verdict)))
             fault.text = _xml("\n".join(verdict.reasons))
+    for name, kind in (("failures", "failure"), ("errors", "error"), ("skipped", "skipped")):
+        suite.set(name, str(counts[kind]))
+    suite.set("time", f"{result.seconds or 0.0:.3f}")
     return '<?xml version="1.0" encoding="UTF-8"?>\n' + ElementTree.tostring(suite, encoding="unicode") + "\n"
 
 
