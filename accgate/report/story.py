@@ -306,18 +306,14 @@ def _reason_lines(lead: Verdict) -> list[str]:
 
 def _others(result: Result, checks: Sequence[Verdict]) -> list[str]:
     """Say in one sentence what became of the checks that the headline leaves out."""
-    lead = checks[0]
-    parts = []
-    undecided: tuple[tuple[VerdictName, str], ...] = (
-        ("error", "could not be decided"), ("no-reference", "{have} no reference"), ("inconclusive", "{be} undecided"),
-    )  # fmt: skip
-    for name, clause in undecided:
+    lead, parts = checks[0], []
+    clauses = {"error": "could not be decided", "no-reference": "{have} no reference", "inconclusive": "{be} undecided"}
+    for name, clause in clauses.items():
         rows = [each for each in checks if each.verdict == name != lead.verdict]
-        if not rows:
-            continue
-        one = len(rows) == 1
-        verb = clause.format(have="has" if one else "have", be="is" if one else "are")
-        parts.append(f"{name_in(result, rows[0]) if one else f'{len(rows):,} checks'} {verb}")
+        if len(rows) == 1:
+            parts.append(f"{name_in(result, rows[0])} {clause.format(have='has', be='is')}")
+        elif rows:
+            parts.append(f"{len(rows):,} checks {clause.format(have='have', be='are')}")
     passes = sum(each.verdict == "pass" for each in checks)
     if passes and lead.verdict != "pass":
         parts.append("the other check passes" if passes == 1 else f"the other {passes:,} checks pass")

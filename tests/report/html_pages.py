@@ -3,7 +3,7 @@
 import csv
 import json
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from html.parser import HTMLParser
 from pathlib import Path
@@ -19,7 +19,7 @@ from accgate.report.result_file import read_result, write_result
 from accgate.result import Result
 from accgate.verdict import Verdict
 from tests.report.runs import result_of
-from tests.support.gates import Project, write_lines
+from tests.support.gates import Project
 
 VOID = {"meta", "input", "wbr"}
 WORDS = ["the", "model", "adds", "both", "numbers", "and", "says", "what", "it", "found", "so", "that"]
@@ -61,7 +61,7 @@ class Document(HTMLParser):
     _open: list[tuple[str, dict[str, str]]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        super().__init__(convert_charrefs=True)
+        super().__init__()
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         given = {name: value or "" for name, value in attrs}
@@ -135,16 +135,6 @@ def page_of(project: Project) -> tuple[tuple[Verdict, ...], Document]:
     """The verdicts of a project's last run, and its report."""
     result = read_result(project.out / "accgate.json")
     return result.checks, document(html_report(result, folder=project.out))
-
-
-def replies(project: Project, reply: Callable[[int], tuple[str, float]], **more: Callable[[int], Any]) -> Path:
-    """What the model replies to the sample at each place of the fixed order, with its score, and other columns."""
-    rows = []
-    for task in project.tasks:
-        for at, id_ in enumerate(project.ids(task)):
-            text, score = reply(at)
-            rows.append({"id": id_, "reply": text, "score": score, **{key: made(at) for key, made in more.items()}})
-    return write_lines(project.scores, rows)
 
 
 def keep_reference_scores(project: Project, model: str = "m") -> None:

@@ -30,10 +30,6 @@ def page(result: Result | None, about: About = ABOUT, **keys: Any) -> Page:
     return page_of(render_comment(result, about, **keys))
 
 
-def headline(result: Result | None, **keys: Any) -> str:
-    return page(result, **keys).headings[0]
-
-
 def first_screen(markdown: str) -> str:
     """What is read before anything is opened or scrolled far: the text above the first fold, without markup."""
     return " ".join(re.sub(r"[`*\u200b\\\\]", "", markdown.partition("<details>")[0]).split())
@@ -42,28 +38,22 @@ def first_screen(markdown: str) -> str:
 # What it says
 
 
-def test_every_kind_of_run_says_in_its_first_lines_what_dropped_by_how_much_and_what_next() -> None:
-    for name, kind in kinds().items():
-        markdown = kind.comment()
-        seen, found = first_screen(markdown), page_of(markdown)
-        for fact in kind.says:
-            assert fact in seen, (name, fact)
-        assert len(seen.partition("| Check")[0]) < 1_200, name
-        assert len(found.headings) == 1, name
-        assert found.headings[0].startswith(("✓ ", "✕ ", "? ", "▽ ", "! ", "○ ", "i ")), name
-        assert found.links in ([URL], []), name
-        assert markdown.endswith("accgate 0.1.0</sub>\n"), name
-        assert_inert(found, links=(URL,))
-        assert_no_command(markdown)
-
-
-def test_means_gamma_theta_and_verdict_of_every_check_stand_above_the_first_fold() -> None:
-    for name, kind in kinds().items():
-        if kind.result is None or name == "hostile":
-            continue
-        above = page_of(kind.comment().partition("<details>")[0])
+@each("name", kinds())
+def test_every_kind_of_run_says_in_its_first_lines_what_dropped_by_how_much_and_what_next(name: str) -> None:
+    kind = kinds()[name]
+    markdown = kind.comment()
+    seen, found = first_screen(markdown), page_of(markdown)
+    assert [fact for fact in kind.says if fact not in seen] == []
+    assert len(seen.partition("| Check")[0]) < 1_200
+    (heading,) = found.headings
+    assert heading.startswith(("✓ ", "✕ ", "? ", "▽ ", "! ", "○ ", "i "))
+    assert markdown.endswith("accgate 0.1.0</sub>\n")
+    assert_inert(found, links=(URL,))
+    assert_no_command(markdown)
+    if kind.result is not None and name != "hostile":
+        above = page_of(markdown.partition("<details>")[0])
         rows = [row for table in above.tables if table[0] == list(HEADINGS) for row in table[1:]]
-        assert len(rows) == len(kind.result.decided), name
+        assert len(rows) == len(kind.result.decided)
         for row in rows:
             assert re.fullmatch(r"[✓✕?○] \S+(, new)?", row[0]), row
             assert re.fullmatch(r"[\d.–]+→[\d.–]+|–", row[2]), row
@@ -79,17 +69,12 @@ def test_the_worst_check_stands_first_and_those_that_pass_by_their_change() -> N
 
 
 def test_a_search_that_was_made_is_not_advised() -> None:
-    kind = kinds()["failed"]
-    assert kind.result is not None
-    (lost,) = kind.result.checks
-    result = replace(kind.result, checks=(replace(lost, settings_changed=("options.a: 1 → 2", "options.b: 1 → 2")),))
-    for cause, advised in (
-        (None, True), (CauseView(("That is unknown: it took too long.",)), True),
-        (CauseView(("options.a explains it.",), (("options.a", "1", "2", "9", "9", "explains"),)), False),
-    ):  # fmt: skip
+    result = kinds()["failed"].result
+    explained = CauseView(("options.a explains it.",), (("options.a", "1", "2", "9", "9", "explains"),))
+    for cause, is_advised in ((None, True), (CauseView(("It took too long.",)), True), (explained, False)):
         text = first_screen(render_comment(result, ABOUT, cause=cause))
         assert "undo the changed settings and push" in text
-        assert ("find which one did it with accgate blame" in text) == advised
+        assert ("find which one did it with accgate blame" in text) == is_advised
 
 
 def test_answers_and_settings_are_three_at_most_and_the_rest_is_counted() -> None:
@@ -119,7 +104,6 @@ def test_a_real_regression_shows_its_answers_and_report_md_says_the_same(tmp_pat
     found = page(result, flips=flips_of_result(result, project.out))
     assert found.headings == ["✕ Regression: one fell 30.0 points, 100.0 to 70.0, and 1 more of 3 checks"]
     assert (report.headings, report.tables[0]) == (found.headings, found.tables[0])
-    assert ["id", "Prompt", "Expected", "Before", "Now"] in [table[0] for table in report.tables]
 
 
 def test_only_a_regression_or_a_missing_reference_can_be_accepted_and_by_command_only_where_one_answers() -> None:
@@ -204,26 +188,20 @@ def test_a_bootstrap_says_how_to_record_and_judges_by_its_own_rules() -> None:
         ]  # fmt: skip
         assert "By this pull request's own rules: No reference: there is nothing to compare t with." in found.text
         assert "record a version that you trust" not in found.text
-    assert headline(replace(result, rules="bootstrap"), failure=Failure(130, "")) == (
-        "! No verdict: the run was cancelled (exit code 130)"
-    )
+    (heading,) = page(result, failure=Failure(130, "")).headings
+    assert heading == "! No verdict: the run was cancelled (exit code 130)"
 
 
 def test_a_run_without_a_result_says_why_and_shows_the_end_of_its_log() -> None:
     log = "".join(f"line {i}\n" for i in range(100)) + " 10%\r 99%\n\x1b[31mout of \x1b[1mmemory\x1b[0m\x07\n\n"
-    for code, said in (
-        (2, "the configuration, files or arguments cannot be used"), (3, "the evaluation could not finish"),
-        (130, "the run was cancelled"), (137, "the run was killed, most likely because memory ran out"),
-        (77, "the run ended without a result"),
-    ):  # fmt: skip
-        found = page(None, failure=Failure(code, log))
-        assert found.headings == [f"! No verdict: {said} (exit code {code})"]
-        lines = found.blocks[0].splitlines()
-        assert lines[-3:] == ["line 99", " 99%", "out of memory\ufffd"]
-        assert len(lines) == 40
-        assert "so the check does not pass" in found.text
-        assert found.tables == []
-    assert headline(None) == "! No verdict: the run left no result"
+    found = page(None, failure=Failure(137, log))
+    assert found.headings == ["! No verdict: the run was killed, most likely because memory ran out (exit code 137)"]
+    lines = found.blocks[0].splitlines()
+    assert lines[-3:] == ["line 99", " 99%", "out of memory\ufffd"]
+    assert len(lines) == 40
+    assert "so the check does not pass" in found.text
+    assert found.tables == []
+    assert page(None).headings == ["! No verdict: the run left no result"]
 
 
 def test_the_footer_names_check_config_and_commit_where_they_are_not_the_usual_ones() -> None:
@@ -267,21 +245,12 @@ def test_groups_and_drift_are_named_above_the_folds_only_where_they_stand_out() 
     assert "m / t: 5 of 57 groups stand out: subject_0 fell by 20.0 points" in above
     assert "; and 2 more." in above
     assert "subject_3" not in above
-    many = render_comment(result_of(*[verdict_of(groups=groups_of(*names), task=f"t{i}") for i in range(300)]), ABOUT)
-    assert len(many.encode()) <= 65_000
-    assert "further checks groups stand out too" in page_of(many).text
+    many = page(result_of(*[verdict_of(groups=groups_of("a"), task=f"t{i}") for i in range(30)]))
+    assert "In 10 further checks groups stand out too." in many.text
     for detected in (True, False):
         text = render_comment(result_of(verdict_of(drift=Drift("2026-01-02", 5, -3.0, 0.01, 0.05, detected))), ABOUT)
         assert ("Compared with the first reference" in first_screen(text)) == detected
         assert "Compared with the first reference" in text
-
-
-def test_early_stops_say_how_much_they_saved() -> None:
-    stopped = verdict_of(n=90, n_max=200, stop="futility", test="gsprt")
-    whole = verdict_of(n=200, n_max=200, stop="end", test="gsprt", task="u")
-    result = replace(result_of(stopped, whole), samples=290, prompt_tokens=9_000, completion_tokens=1_000, seconds=61.2)
-    assert "290 samples, 10,000 tokens, 1 min 1 s; stopping early saved 28%." in page(result).text
-    assert "saved" not in page(replace(result, checks=(whole,))).text
 
 
 # Hostile content
@@ -296,20 +265,17 @@ def everywhere(text: str, kinds: Iterable[int] = range(4)) -> list[str]:
     bad = verdict_of("regression", flips=("a", "b", "c"), test=text, drift=drift, **keys)
     unsure = replace(bad, verdict="inconclusive", statistic=text, settings_changed=(f"{text}: {text} → {text}",))
     undecided = verdict_of("error", **(keys | {"model": "m", "p_value": None}))
-    result = replace(
-        result_of(bad, unsure, undecided), beside=(bad,), accgate=text, correction=text, samples=5, rules="base"
-    )
+    others = {"accgate": text, "correction": text, "samples": 5, "rules": "base"}
+    result = replace(result_of(bad, unsure, undecided), beside=(bad,), **others)  # type: ignore[arg-type]
     changes = (RuleChange(text, text, text, "loosening", text), RuleChange(text, None, text, "new", text))
-    about = About(text, text, text, None)
-    both = {(text, text): flips}
-    bootstrap = replace(result, rules="bootstrap")
+    loosened, by_check = Guard("loosened", changes, text, text), {(text, text): flips}
     runs: list[tuple[Result | None, dict[str, Any]]] = [
-        (result, {"guard": Guard("loosened", changes, text, text), "flips": both}),
-        (bootstrap, {"guard": Guard("bootstrap", changes, text, text), "flips": both}),
+        (result, {"guard": loosened, "flips": by_check}),
+        (replace(result, rules="bootstrap"), {"guard": replace(loosened, state="bootstrap"), "flips": by_check}),
         (None, {"failure": Failure(3, f"{text}\n{text}")}),
-        (result_of(replace(bad, verdict="pass")), {"guard": Guard("loosened", changes, text, text)}),
+        (result_of(replace(bad, verdict="pass")), {"guard": loosened}),
     ]
-    return [render_comment(runs[at][0], about, **runs[at][1]) for at in kinds]
+    return [render_comment(runs[at][0], About(text, text, text, None), **runs[at][1]) for at in kinds]
 
 
 # The columns of each row of each table: checks, answers, rules, checks of the other rules, figures.
@@ -328,16 +294,14 @@ def test_hostile_content_is_inert_everywhere() -> None:
         assert_inert(found)
         assert [[len(row) for row in table] for table in found.tables] == shape, text
         assert len(found.headings) == 1, text
-        assert markdown.encode()
         assert plain.tables == found.tables
         assert plain.tags <= found.tags
 
 
 def test_a_megabyte_in_every_text_gives_a_short_comment() -> None:
-    for text in ("x" * 1_000_000, "@team <b> | `" * 80_000, " \n" * 500_000):
-        for markdown in everywhere(text):
-            assert len(markdown.encode()) <= 65_000
-            assert "left out" not in markdown
+    for markdown in everywhere("@team <b> | `" * 80_000):
+        assert len(markdown.encode()) <= 65_000
+        assert "left out" not in markdown
 
 
 def test_a_log_cannot_end_its_block() -> None:

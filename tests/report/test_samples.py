@@ -84,18 +84,13 @@ def test_what_all_prompts_begin_with_is_said_once(tmp_path: Path) -> None:
         assert {sample.prompt for sample in samples} == {"3 + 1 =", "4 + 1 ="}
 
 
-@pytest.mark.parametrize(("gone", "missing"), [("prompts", {"prompt"}), ("before", {"before", "score_before"})])
-def test_a_file_that_is_not_there_leaves_its_texts_out(tmp_path: Path, gone: str, missing: set[str]) -> None:
-    flip = Flip("a", "p", "e", "b", "g", 100.0, 0.0)
+def test_a_file_that_is_not_there_leaves_its_texts_out_and_a_damaged_one_is_named(tmp_path: Path) -> None:
+    flip, paths = Flip("a", "p", "e", "b", "g", 100.0, 0.0), paths_of(tmp_path, "m", "t")
     write_samples(tmp_path, [flip])
-    getattr(paths_of(tmp_path, "m", "t"), gone).unlink()
-    (sample,) = listed(tmp_path)
-    assert flip_of(sample) == replace(flip, **dict.fromkeys(missing))
-
-
-def test_a_damaged_file_is_named(tmp_path: Path) -> None:
-    write_samples(tmp_path, [Flip("a", "p", "e", "b", "g", 100.0, 0.0)])
-    path = paths_of(tmp_path, "m", "t").before
-    path.write_bytes(path.read_bytes()[:-9])
+    paths.prompts.unlink()
+    assert [flip_of(sample) for sample in listed(tmp_path)] == [replace(flip, prompt=None)]
+    paths.before.write_bytes(paths.before.read_bytes()[:-9])
     with pytest.raises(BadInput, match=r"t\.before\.jsonl\.gz: is damaged"):
         listed(tmp_path)
+    paths.before.unlink()
+    assert [flip_of(sample) for sample in listed(tmp_path)] == [Flip("a", None, "e", None, "g", None, 0.0)]

@@ -78,12 +78,6 @@ def distribution_chart(verdict: Verdict, key: str) -> svg.Chart | None:
         figures_below(x, sign=oriented(1.0, verdict.higher_is_better)),
         svg.line(0, svg.HEIGHT, 1, svg.HEIGHT, "ax"),
         *_labels(x, figures),
-        data_gamma=verdict.gamma,
-        data_theta=verdict.theta,
-        data_reference=verdict.reference.mean,
-        data_candidate=verdict.candidate.mean,
-        data_alpha=verdict.alpha_applied,
-        data_beta=verdict.beta,
         data_error=figures.error,
         data_shaded_alpha=shaded[0],
         data_shaded_beta=shaded[1],
@@ -132,7 +126,7 @@ def _labels(x: Axis, figures: _Figures) -> Iterator[str]:
     verdict = figures.verdict
     if figures.limit is not None:
         at = x.at(figures.limit)
-        yield svg.line(at, TOP, at, svg.HEIGHT, "limit dashed", data_value=verdict.gamma)
+        yield svg.line(at, TOP, at, svg.HEIGHT, "limit dashed")
         worse = "below" if verdict.higher_is_better else "above"
         yield svg.label_beside(at, TOP - 6, f"fails {worse} {points_text(verdict, verdict.gamma)}", "b halo")
     at = x.at(figures.reference)

@@ -43,11 +43,7 @@ def evidence_chart(verdict: Verdict, steps: SequentialPath, key: str) -> Chart:
         *_limits(verdict, x, y, fails, passes),
         mark(verdict.verdict, across, down),
         label_beside(across, min(down + 20, HEIGHT - 4), f"{total}: {words}", "t halo"),
-        data_n=verdict.n,
-        data_n_max=verdict.n_max,
-        data_stop=verdict.stop,
         data_difference=oriented(steps.sums[-1] / steps.n[-1], verdict.higher_is_better),
-        data_boundaries="recomputed" if steps.is_whole else "final",
     )
     caption = _caption(verdict, steps, fails)
     return Chart("Evidence, sample by sample", f"{what}, by samples used", svg, caption, scale=True)

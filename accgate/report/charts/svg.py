@@ -31,11 +31,10 @@ class Chart:
 def element(name: str, *children: str, **attributes: str | float | None) -> str:
     """Write an SVG element.
 
-    `data_gamma` names the attribute data-gamma, `class_` is class, and None leaves one out. Numbers keep all their
-    digits, so that a picture holds the very figures of accgate.json. Children are markup.
+    `text_anchor` names the attribute text-anchor, `class_` is class, and None leaves one out. Children are markup.
 
-    >>> element("line", x1=1.5, data_gamma=72.5, class_="mark")
-    '<line x1="1.5" data-gamma="72.5" class="mark"/>'
+    >>> element("line", x1=1.5, data_error=72.5, class_="mark")
+    '<line x1="1.5" data-error="72.5" class="mark"/>'
     """
     pairs = "".join(
         f' {key.rstrip("_").replace("_", "-")}="{html.escape(str(value))}"'
@@ -81,9 +80,9 @@ def stretch(*parts: str) -> str:
     return element("svg", *parts, width="100%", height=HEIGHT, **shape)
 
 
-def line(x1: float, y1: float, x2: float, y2: float, class_: str, **data: float | None) -> str:
+def line(x1: float, y1: float, x2: float, y2: float, class_: str) -> str:
     """Draw a straight line, with x as shares of the width and y in pixels."""
-    return element("line", x1=percent(x1), x2=percent(x2), y1=pixel(y1), y2=pixel(y2), class_=class_, **data)
+    return element("line", x1=percent(x1), x2=percent(x2), y1=pixel(y1), y2=pixel(y2), class_=class_)
 
 
 def label(

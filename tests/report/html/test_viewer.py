@@ -1,7 +1,6 @@
 """The lists of samples of a page: everything is in the page or in the file beside it, and what is not is said."""
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -48,9 +47,8 @@ def test_of_ten_thousand_samples_the_page_stays_small_and_every_text_is_somewher
     write_samples(tmp_path, flips)
     worse = tuple(flip.id for flip in flips[: MANY // 10])
     samples_file = SamplesFile("report.samples.js")
-    text = html_report(
-        result_of(verdict_of("regression", flips=worse, n=MANY, lost=len(worse))), tmp_path, samples_file
-    )
+    result = result_of(verdict_of("regression", flips=worse, n=MANY, lost=len(worse)))
+    text = html_report(result, tmp_path, samples_file)
     page, rest = document(text), calls_of(samples_file)["0"]
     assert len(text.encode()) < 5_000_000
     own = page.samples["0"]
@@ -69,11 +67,10 @@ def test_what_has_no_room_is_counted_however_small_the_rooms_are(
 ) -> None:
     for name, room in {"ROWS": 3_000, "TEXTS": 2_000, "FILE": 4_000, "LISTED": 200}.items():
         monkeypatch.setattr(viewer, name, room)
-    tasks = ("one", "two", "three")
-    for task in tasks:
+    for task in "abc":
         write_samples(tmp_path, flips_of(100, 60), task=task)
     samples_file = SamplesFile("x.js")
-    page = document(html_report(result_of(*(verdict_of(task=task) for task in tasks)), tmp_path, samples_file))
+    page = document(html_report(result_of(*(verdict_of(task=task) for task in "abc")), tmp_path, samples_file))
     rest = calls_of(samples_file)
     for at in "012":
         rows, texts = (len(page.samples[at][name]) + len(rest[at][name]) for name in ("rows", "texts"))
@@ -82,25 +79,24 @@ def test_what_has_no_room_is_counted_however_small_the_rooms_are(
         assert f"The texts of {100 - texts} samples have no room" in page.text
 
 
+X = "x" * 250
+
+
 @each(
-    ("text", "shown"),
-    [("x" * 300, f"{'x' * 250} … (50 more characters are in the run's folder)"), ("x" * 250, "x" * 250), (None, None)],
-)
-def test_a_text_that_is_cut_says_so(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str | None, shown: str | None
+    ("text", "beginning", "end"),
+    [
+        (f"{X}{X[:50]}", f"{X} … (50 more characters are in the run's folder)",
+         f"(50 characters before this are in the run's folder) … {X}"),
+        (X, X, X), (None, None, None), ("a\r\n\tb\x07\u202ec", "a\n\tb\ufffd\ufffdc", "a\n\tb\ufffd\ufffdc"),
+    ],
+)  # fmt: skip
+def test_a_text_that_is_cut_says_so_and_controls_are_replaced(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str | None, beginning: str | None, end: str | None
 ) -> None:
     monkeypatch.setattr(viewer, "FILE", 100)
     write_samples(tmp_path, [Flip("a", text, "e", text, text, 100.0, 0.0)])
     (texts,) = document(html_report(result_of(verdict_of()), tmp_path)).samples["0"]["texts"]
-    assert texts[2] == texts[3] == shown
-    before = f"(50 characters before this are in the run's folder) … {'x' * 250}"
-    assert texts[0] == (shown if len(text or "") <= 250 else before)
-
-
-def test_line_breaks_stay_and_controls_do_not(tmp_path: Path) -> None:
-    write_samples(tmp_path, [Flip("a", "p", "e", "b", "a\r\n\tb\x07\u202ec", 100.0, 0.0)])
-    (texts,) = document(html_report(result_of(verdict_of()), tmp_path)).samples["0"]["texts"]
-    assert texts[3] == "a\n\tb\ufffd\ufffdc"
+    assert texts[:4] == [end, "e", beginning, beginning]
 
 
 def test_a_page_is_written_with_the_file_beside_it_which_a_smaller_one_removes(
@@ -122,40 +118,27 @@ def test_a_page_is_written_with_the_file_beside_it_which_a_smaller_one_removes(
     assert "40 samples" in capfd.readouterr().out
 
 
-def recording(folder: Path) -> None:
-    """Take the verdict away: what a recording leaves."""
-    (folder / "accgate.json").unlink()
-
-
-def going_on(folder: Path) -> None:
-    """Take the verdict and half of the answers away."""
-    recording(folder)
-    path = folder / "m/sums.jsonl"
-    path.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[:20]))
-
-
-@each("wrong", [10, 30])
 @each(
-    ("made", "address", "samples", "title"),
-    [
-        (lambda _: None, "", 40, "sums"), (recording, "", 40, "Every sample is answered"),
-        (going_on, "", None, "This run goes on"), (going_on, "answers", 20, "Answers so far"),
-    ],
+    ("is_decided", "answered", "address", "title"),
+    [(True, 40, "", "sums"), (False, 40, "", "Every sample is answered"), (False, 20, "", "This run goes on"),
+     (False, 20, "answers", "Answers so far")],
 )  # fmt: skip
 def test_view_lists_every_sample_of_whatever_a_folder_holds(
-    tmp_path: Path, wrong: int, made: Callable[[Path], None], address: str, samples: int | None, title: str
+    tmp_path: Path, is_decided: bool, answered: int, address: str, title: str
 ) -> None:
     project = recorded_project(tmp_path, 40)
-    project.run(right_but(wrong, 40))
-    made(project.out)
+    project.run(right_but(10, 40))
+    records = project.out / "m/sums.jsonl"
+    records.write_bytes(b"".join(records.read_bytes().splitlines(keepends=True)[:answered]))
+    if not is_decided:
+        (project.out / "accgate.json").unlink()
     viewer = Viewer(Follower(project.out))
     viewer.server_close()
     content = viewer.content(address)
     assert content is not None
     text = content.body.decode()
     assert title in text
-    if samples is not None:
+    if title != "This run goes on":
         found = document(text).samples["0"]
-        assert len({row[0] for row in found["rows"]}) == samples
+        assert len({row[0] for row in found["rows"]}) == answered
         assert all(prompt.startswith("What is") for prompt, *_ in found["texts"])
-        assert "goes on" not in text or made is going_on
