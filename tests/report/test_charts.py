@@ -22,7 +22,6 @@ from accgate.report.charts.svg import ACROSS, BELOW, HEIGHT, Chart, element
 from accgate.text import figure
 from accgate.verdict import Verdict
 from accgate.verdict.points import points_text, theta_text
-
 from tests.report.html_pages import Picture, changed, document
 from tests.report.runs import verdict_of
 from tests.support.cases import each

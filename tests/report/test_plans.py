@@ -3,7 +3,6 @@
 import json
 from pathlib import Path
 
-
 from accgate import load_config
 from accgate.config.config import config_schema
 from accgate.planning.checks import plan_checks
