@@ -54,7 +54,7 @@ def points(level: float, item: str) -> float:
     return 100 - 25 * (level - 1) if item == "breaks_rules" else 25 * (level - 1)
 
 
-def test_means_and_p_values_are_those_of_a_sign_flip_test_over_questions(big: Made) -> None:
+def test_means_p_values_and_agreement_are_those_of_other_implementations(big: Made) -> None:
     levels = drawn(big, drop=0.2)
     result = imported(big, levels, "--correction", "none")
     ids = [question["id"] for question in big.key["questions"]]
@@ -74,17 +74,12 @@ def test_means_and_p_values_are_those_of_a_sign_flip_test_over_questions(big: Ma
         assert check["p_value"] == pytest.approx(flipped.pvalue, abs=0.01)
         assert (check["verdict"] == "regression") == (check["p_value"] < 0.05)
 
-
-def test_agreement_is_that_of_another_implementation_on_the_same_table(big: Made) -> None:
-    levels = drawn(big, drop=0.5)
-    said = imported(big, levels)["judgement"]["items"]
-    cells = [(question["id"], given["side"]) for question in big.key["questions"] for given in question["answers"]]
-    for item, own in zip(ITEMS, said, strict=True):
+        cells = [(id_, side) for id_ in ids for side in ("reference", "candidate")]
         table = [[levels[rater][(*cell, item)] for cell in cells] for rater in RATERS]
-        assert own["agreement"]["answers"] == 2 * N
+        assert said["agreement"]["answers"] == 2 * N
         for level in ("ordinal", "interval"):
             expected = krippendorff.alpha(table, level_of_measurement=level)
-            assert own["agreement"][level] == pytest.approx(expected)
+            assert said["agreement"][level] == pytest.approx(expected)
 
 
 def test_agreeing_that_an_answer_breaks_rules_lowers_its_points(big: Made) -> None:
@@ -94,10 +89,8 @@ def test_agreeing_that_an_answer_breaks_rules_lowers_its_points(big: Made) -> No
         return 5 if side == "candidate" else 1
 
     result = big.judge(big.rate("anna", level))
-    by_item = dict(zip(ITEMS, result["checks"], strict=True))
-    assert by_item["breaks_rules"]["verdict"] == "regression"
-    assert by_item["breaks_rules"]["difference"] == -100
-    assert {check["verdict"] for item, check in by_item.items() if item != "breaks_rules"} == {"pass"}
+    outcomes = {check["task"]: (check["verdict"], check["difference"]) for check in result["checks"]}
+    assert outcomes == dict.fromkeys(ITEMS, ("pass", 0)) | {"breaks_rules": ("regression", -100)}
 
 
 def test_swapping_the_sides_in_the_key_turns_every_difference_round(big: Made) -> None:
@@ -105,12 +98,10 @@ def test_swapping_the_sides_in_the_key_turns_every_difference_round(big: Made) -
     before = imported(big, levels)
     swap = {"reference": "candidate", "candidate": "reference"}
     key = big.key
-    for question in key["questions"]:
-        for given in question["answers"]:
-            given["side"] = swap[given["side"]]
-    files = [big.folder / f"ratings-{rater}.json" for rater in RATERS]
+    for given in (given for question in key["questions"] for given in question["answers"]):
+        given["side"] = swap[given["side"]]
     big.key_path.write_text(json.dumps(key), encoding="utf-8")
-    after = big.judge(*files)
+    after = big.judge(*big.folder.glob("ratings-*.json"))
     turned = [-check["difference"] for check in before["checks"]]
     assert [check["difference"] for check in after["checks"]] == pytest.approx(turned)
     assert after["verdict"] == "pass"
@@ -159,7 +150,7 @@ def test_agreement_that_cannot_be_known_or_is_too_low_is_said(big: Made) -> None
     alone = big.judge(big.rate("anna", good))
     agreement = {"answers": 0, "ordinal": None, "interval": None, "reason": "no answer has two raters"}
     assert alone["judgement"]["items"][0]["agreement"] == agreement
-    assert alone["judgement"]["notes"] == ["there is only one rater, so whether others agree is unknown"]
+    assert "only one rater" in alone["judgement"]["notes"][0]
     assert alone["verdict"] == "pass"
     same = big.judge(big.rate("anna", always(4)), big.rate("bert", always(4)))["judgement"]
     assert same["items"][0]["agreement"]["reason"].startswith("all ratings are the same")
@@ -168,7 +159,6 @@ def test_agreement_that_cannot_be_known_or_is_too_low_is_said(big: Made) -> None
     levels["bert"] = {cell: int(draw.integers(1, 6)) for cell in levels["bert"]}
     (note,) = imported(big, levels)["judgement"]["notes"]
     assert note.startswith("raters agree too little on correct, on_topic, fluent,")
-    assert "(alpha below 0.667)" in note
 
 
 def test_a_candidate_rated_lower_regresses_and_every_report_shows_each_item_s_figures_and_verdict(
@@ -177,7 +167,7 @@ def test_a_candidate_rated_lower_regresses_and_every_report_shows_each_item_s_fi
     result = imported(big, drawn(big, drop=1.0))
     assert (result["verdict"], result["exit_code"]) == ("regression", 1)
     assert all(check["verdict"] == "regression" and check["difference"] < -10 for check in result["checks"])
-    files = [big.folder / f"ratings-{rater}.json" for rater in RATERS]
+    files = big.folder.glob("ratings-*.json")
     code, out, err = big.run("import", *files, "--key", big.key_path, "--markdown", big.folder / "human.md")
     markdown = (big.folder / "human.md").read_text(encoding="utf-8")
     assert (code, err) == (1, "")
