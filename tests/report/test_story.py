@@ -50,9 +50,9 @@ def test_both_figures_of_chance_are_those_of_the_check_and_of_its_share_of_alpha
     lead = story_of(several).lead
     assert lead is not None
     assert lead.alpha_applied is not None
-    share = f"the gate allows {1e4 * lead.alpha_applied:.0f} here"
+    share = f"the gate allows {1e4 * lead.alpha_applied:.0f}"
     for allowed_all, words in (
-        (several.allowed, f"{share}, and 500 in all 12 checks together"),
+        (several.allowed, f"{share} here, and 500 in all 12 checks together"),
         (Allowed(0.05, new=0.03), "and 800 in all: 500 by the base's checks, 300 more by those"),
         (Allowed(0.03, 0.01, limits=0.01), "and 500 in all: 400 by scores, 100 by limits on costs."),
         (None, f"{share}."),  # of an earlier version
