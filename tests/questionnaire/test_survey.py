@@ -41,9 +41,8 @@ def build(made: Made, n: int = N, **columns: Any) -> Made:
     for side in ("reference", "candidate"):
         made.write(side, answers(side, n, **columns))
     items = made.folder / "items.toml"
-    items.write_text("".join(
-        f'[[items]]\nid = "{item}"\ntext = "It is {item}."\nreversed = {str(item == "rude").lower()}\n' for item in ITEMS
-    ))  # fmt: skip
+    statements = (f'[[items]]\nid = "{item}"\ntext = "It is {item}."\n' for item in ITEMS)
+    items.write_text(f"{''.join(statements)}reversed = true")
     made.build("--questions", str(n), "--items", items)
     return made
 
@@ -90,7 +89,7 @@ def test_means_p_values_and_agreement_are_those_of_other_implementations(big: Ma
 
 
 def test_agreeing_to_a_reversed_item_lowers_its_points_and_swapped_sides_turn_differences_round(big: Made) -> None:
-    path = big.rate("anna", lambda question, side, item: 4 if item == "correct" else 5 if side == "candidate" else 1)
+    path = big.rate("anna", lambda _, side, item: 4 if item == "correct" else 5 if side == "candidate" else 1)
     checks = big.judge(path)["checks"]
     assert [(check["verdict"], check["difference"]) for check in checks] == [("pass", 0), ("regression", -100)]
     key, swap = big.key, {"reference": "candidate", "candidate": "reference"}
@@ -133,7 +132,10 @@ def test_samples_of_one_cluster_stay_the_unit_of_the_test(big: Made) -> None:
     [
         ([good], "no answer has two raters; there is only one rater"),
         ([good] * 2, "all ratings are the same"),
-        ([good, lambda question, side, _: 1 + (int(question[1:]) + len(side)) % 5], "raters agree too little on correct"),
+        (
+            [good, lambda question, side, _: 1 + (int(question[1:]) + len(side)) % 5],
+            "raters agree too little on",
+        ),
     ],
 )
 def test_agreement_that_cannot_be_known_or_is_too_low_is_said(big: Made, levels: list[Level], words: str) -> None:

@@ -1,6 +1,5 @@
 """Pages of the HTML report as tests read them, and runs that have something to show in each of its parts."""
 
-import csv
 import json
 import random
 from collections.abc import Sequence
@@ -10,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from accgate import compare
-from accgate.records.file import Record, paths_of, read_gzip_lines, to_line
+from accgate.records.file import Record, paths_of, to_line
 from accgate.records.ids import Ids, order_of
 from accgate.records.replacement import write_gzip_lines
 from accgate.report.flips import Flip
@@ -135,21 +134,6 @@ def page_of(project: Project) -> tuple[tuple[Verdict, ...], Document]:
     """The verdicts of a project's last run, and its report."""
     result = read_result(project.out / "accgate.json")
     return result.checks, document(html_report(result, folder=project.out))
-
-
-def keep_reference_scores(project: Project, model: str = "m") -> None:
-    """Put the reference's score of each sample beside the run, as a run does."""
-    for task in project.tasks:
-        before = paths_of(project.out, model, task).before
-        known = {(row["id"], row["repeat"]): row["reply"] for row in read_gzip_lines(before, "reply")}
-        (path,) = project.store.glob(f"*/{task}.scores.csv")
-        with path.open(encoding="utf-8") as file:
-            rows = [
-                {"id": row["id"], "repeat": int(row["repeat"]), "score": float(row["score"]),
-                 "reply": known.get((row["id"], int(row["repeat"])))}
-                for row in csv.DictReader(file)
-            ]  # fmt: skip
-        write_gzip_lines(before, rows)
 
 
 def changed(n: int, lost: float, gained: float, seed: int = 0) -> tuple[list[float], list[float]]:
