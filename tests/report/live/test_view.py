@@ -18,19 +18,12 @@ import requests
 from accgate.cli.main import main
 from accgate.report.live.progress import Follower, checks_of
 from accgate.report.live.server import Viewer
+from tests.report.runs import Clock
 from tests.support.gates import questions, recorded_project, right_but, said, write_task
 from tests.support.servers import Server
 
 N = 40
 
-
-class Clock:
-    """Seconds that pass when a test says so."""
-
-    now = 0.0
-
-    def __call__(self) -> float:
-        return self.now
 
 
 @pytest.fixture
