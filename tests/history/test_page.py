@@ -19,20 +19,13 @@ from accgate.history.page import BOTTOM, HEIGHT, LEFT, RIGHT, ROWS, TOP, WIDTH, 
 from accgate.history.run import Against
 from accgate.history.series import series_of
 from accgate.report.html.inline import policy_hash
-from tests.history.made import declining, point, run, runs, season
+from tests.history.made import chart, declining, point, run, runs, season
 from tests.report.hostile import hostile
 from tests.report.html_pages import document
 
 
-def chart(history: History, check: str = "m/gsm8k") -> Chart:
-    (one,) = series_of(history.runs, check)
-    made = chart_of(one)
-    assert made is not None
-    return made
-
-
 def test_every_run_with_a_mean_is_a_mark_and_each_kind_has_its_shape() -> None:
-    made = chart(season(20))
+    made = chart(*season(20).runs)
     assert len(made.dots) == 19  # the error has no mean
     assert [dot.kind for dot in made.dots].count("cross") == 1
     assert [dot.drift for dot in made.dots] == [False] * 18 + [True]
@@ -47,7 +40,7 @@ def scale(made: Chart) -> Callable[[float], float]:
 
 
 def test_the_axis_agrees_with_the_marks_and_a_better_mean_stands_higher() -> None:
-    made = chart(season(20))
+    made = chart(*season(20).runs)
     for dot in made.dots:
         mean = float(re.search(r"mean ([\d.]+)", dot.text)[1])  # type: ignore[index]
         assert scale(made)(dot.y) == pytest.approx(mean, abs=0.05)
@@ -55,10 +48,10 @@ def test_the_axis_agrees_with_the_marks_and_a_better_mean_stands_higher() -> Non
 
 
 def test_the_band_is_two_standard_errors_around_the_reference_and_ends_where_that_changes() -> None:
-    made = chart(history_of([run(1), run(2)]))
+    made = chart(run(1), run(2))
     values = [scale(made)(float(y)) for y in re.findall(r"V(-?[\d.]+)", made.band)]
     assert values == pytest.approx([78.0, 78.0, 74.0, 74.0], abs=0.05)
-    assert chart(season(20)).band.count("Z") == 3  # the run without figures, then the new reference
+    assert chart(*season(20).runs).band.count("Z") == 3  # the run without figures, then the new reference
 
 
 @given(st.lists(runs, min_size=1, max_size=6))
@@ -76,13 +69,13 @@ def test_nothing_is_drawn_outside_the_drawing(made: list) -> None:
 
 def test_one_run_alone_and_equal_figures_have_a_chart() -> None:
     flat = point(50.0, reference=Against(50.0, 400), error=0.0, gamma=None)
-    made = chart(history_of([run(1, flat)]))
+    made = chart(run(1, flat))
     assert len(made.dots) == 1
     assert [text for _, text in made.dates] == ["2026-01-01"]
 
 
 def test_a_chart_has_words_that_say_what_it_shows() -> None:
-    words = chart(season(20)).words
+    words = chart(*season(20).runs).words
     assert "20 runs from 2026-01-01 to 2026-01-20" in words
     assert "between 71.0 and 76.5" in words
     assert "1 run regressed, the reference changed 1 time" in words

@@ -14,14 +14,14 @@ import pytest
 
 from accgate.cli.main import main
 from accgate.history.file import history_of, parse_history, read_history
-from accgate.history.page import BAND, chart_of, html_page
+from accgate.history.page import BAND, html_page
 from accgate.history.run import Against, Point
 from accgate.history.series import HEADINGS, as_rows, cells, levels, series_of
 from accgate.stats.group_sequential import group_sequential_test
 from accgate.stats.gsprt import gsprt_test
 from accgate.stats.sequential import units_of
 from accgate.verdict import CandidateSummary, ReferenceSummary, Verdict
-from tests.history.made import point, run
+from tests.history.made import chart, point, run
 from tests.support.cases import each
 from tests.support.gates import RIGHT, WRONG, Project, right_but
 
@@ -60,9 +60,7 @@ def test_a_line_of_the_old_format_still_reads_and_stands_as_it_stood() -> None:
 
 
 def test_the_chart_draws_marks_reference_and_gamma_on_that_level() -> None:
-    (one,) = series_of([run(1, early(93, 31.0, -2.0)), run(2, early(22, 36.0, -2.0)), run(3, early(400, 76.0, -2.0))])
-    made = chart_of(one)
-    assert made is not None
+    made = chart(run(1, early(93, 31.0, -2.0)), run(2, early(22, 36.0, -2.0)), run(3, early(400, 76.0, -2.0)))
     assert len({dot.y for dot in made.dots}) == 1
     (reference,) = {float(y) for y in re.findall(r"V([\d.]+)", made.reference)}
     (gamma,) = {float(y) for y in re.findall(r"M[\d.]+ ([\d.]+)", made.gamma)}
@@ -72,9 +70,7 @@ def test_the_chart_draws_marks_reference_and_gamma_on_that_level() -> None:
 
 
 def test_each_run_has_a_band_of_its_own_width() -> None:
-    (one,) = series_of([run(1, early(100, 31.0, -2.0)), run(2, early(25, 36.0, -2.0))])
-    made = chart_of(one)
-    assert made is not None
+    made = chart(run(1, early(100, 31.0, -2.0)), run(2, early(25, 36.0, -2.0)))
     tops = [float(y) for y in re.findall(r"V([\d.]+)", made.band)]
     middle = float(re.findall(r"V([\d.]+)", made.reference)[0])
     narrow, wide = middle - tops[0], middle - tops[1]

@@ -173,3 +173,10 @@ def kinds() -> dict[str, Kind]:
             run_of([kept], rules="bootstrap"), ("Nothing is gated yet", "accgate record"), guard=Guard("bootstrap")
         ),
     }
+
+
+def result_named(name: str) -> Result:
+    """The result of a kind that has one."""
+    result = kinds()[name].result
+    assert result is not None
+    return result

@@ -13,7 +13,7 @@ from accgate.report.views import HEADINGS
 from accgate.result import Result
 from accgate.verdict import CandidateSummary, Drift, ReferenceSummary
 from tests.report.hostile import assert_inert, assert_no_command, hostile
-from tests.report.kinds import ABOUT, LOOSER, URL, kinds
+from tests.report.kinds import ABOUT, LOOSER, URL, kinds, result_named
 from tests.report.rendered import Page, page_of
 from tests.report.runs import groups_of, result_of, verdict_of
 from tests.support.cases import each
@@ -65,7 +65,7 @@ def test_the_worst_check_stands_first_and_those_that_pass_by_their_change() -> N
 
 
 def test_a_search_that_was_made_is_not_advised() -> None:
-    result = kinds()["failed"].result
+    result = result_named("failed")
     explained = CauseView(("options.a explains it.",), (("options.a", "1", "2", "9", "9", "explains"),))
     for cause, is_advised in ((None, True), (CauseView(("It took too long.",)), True), (explained, False)):
         text = first_screen(render_comment(result, ABOUT, cause=cause))
@@ -74,20 +74,19 @@ def test_a_search_that_was_made_is_not_advised() -> None:
 
 
 def test_answers_and_settings_are_three_at_most_and_the_rest_is_counted() -> None:
-    kind = kinds()["failed"]
-    assert kind.result is not None
-    (lost,) = kind.result.checks
+    result = result_named("failed")
+    (lost,) = result.checks
     many = replace(lost, settings_changed=tuple(f"options.x{i}: 1 → 2" for i in range(9)))
     flips = {(lost.model, lost.task): [
         Flip(lost.flips[i] if i else "my-17", f"{i} + 1?", "r", "r", "w", 100.0, 0.0) for i in range(10)
     ]}  # fmt: skip
-    found = page_of(render_comment(replace(kind.result, checks=(many,)), ABOUT, flips=flips))
+    found = page_of(render_comment(replace(result, checks=(many,)), ABOUT, flips=flips))
     questions = ("my-17: 0 + 1?", "1 + 1?", "2 + 1?")
     assert found.tables[1] == [["Prompt", "Before, right", "Now, wrong"], *[[each, "r", "w"] for each in questions]]
     assert "Answers that got worse: 3 of 23" in found.text
     assert "and 6 more" in found.text
     graded = [Flip("a", "q", "r", "b", "n", 80.0, 20.0)]
-    assert page_of(render_comment(kind.result, ABOUT, flips={(lost.model, lost.task): graded})).tables[1][0] == [
+    assert page_of(render_comment(result, ABOUT, flips={(lost.model, lost.task): graded})).tables[1][0] == [
         "Prompt", "Before", "Now",
     ]  # fmt: skip
 
@@ -195,18 +194,16 @@ def test_the_footer_names_check_config_and_commit_where_they_are_not_the_usual_o
 
 
 def test_a_report_or_picture_without_a_web_address_is_not_linked() -> None:
-    mixed = kinds()["mixed"]
+    mixed = result_named("mixed")
     for url in (None, "javascript:alert(1)", 'https://a/"onload="x', "https://a b/", "file:///x", ""):
         pictures = None if url is None else (url, url)
-        text = render_comment(mixed.result, replace(ABOUT, report_url=url, pictures=pictures))
+        text = render_comment(mixed, replace(ABOUT, report_url=url, pictures=pictures))
         found = page_of(text)
         assert found.links == []
         assert "Full report" not in found.text
         assert "<picture>" not in text
         assert "```text" in text
-    shown = page_of(
-        render_comment(mixed.result, replace(ABOUT, pictures=("https://x/light.svg", "https://x/dark.svg")))
-    )
+    shown = page_of(render_comment(mixed, replace(ABOUT, pictures=("https://x/light.svg", "https://x/dark.svg"))))
     assert {"picture", "source", "img"} <= shown.tags
     assert shown.blocks == []
 

@@ -18,7 +18,7 @@ from accgate.verdict import Allowed, CandidateSummary, ReferenceSummary, Verdict
 from accgate.verdict.advice import NOTHING
 from accgate.verdict.findings import chance_sentence, deciding_theta, drop_sentence, needed_samples, pass_words
 from accgate.verdict.sentences import Setting, settings_of
-from tests.report.kinds import kinds, run_of, verdicts
+from tests.report.kinds import kinds, result_named, run_of, verdicts
 from tests.report.runs import result_of, verdict_of
 from tests.support.cases import each
 from tests.support.gates import RIGHT, right_but
@@ -45,8 +45,7 @@ def test_both_figures_of_chance_are_those_of_the_check_and_of_its_share_of_alpha
         assert chance <= allowed == 200, test
         assert verdict.p_value is not None
         assert chance == (0 if verdict.p_value < 1e-4 else round(1e4 * verdict.p_value)), test
-    several = kinds()["mixed"].result
-    assert several is not None
+    several = result_named("mixed")
     lead = story_of(several).lead
     assert lead is not None
     assert lead.alpha_applied is not None
@@ -133,7 +132,7 @@ def test_replies_are_cut_to_where_they_last_differ() -> None:
 
 
 def test_the_pictures_hold_every_check_with_its_figures_on_one_scale() -> None:
-    checks = worst_first(kinds()["mixed"].result.decided)  # type: ignore[union-attr]
+    checks = worst_first(result_named("mixed").decided)
     files = forest_files(checks)
     assert sorted(files) == ["forest-dark.svg", "forest-light.svg"]
     for picture in files.values():
@@ -171,8 +170,7 @@ def test_a_verdict_without_figures_has_a_story() -> None:
 
 @each("kind", [name for name, kind in kinds().items() if kind.result is not None and name != "sixty"])
 def test_the_explanation_of_the_worst_check_says_the_next_steps_of_the_report(kind: str) -> None:
-    result = kinds()[kind].result
-    assert result is not None
+    result = result_named(kind)
     story = story_of(result)
     assert story.lead is not None
     heading, text = explanation_of(result, story.lead)[-1]

@@ -16,7 +16,7 @@ from accgate.report.terminal import print_explanation
 from accgate.report.words import explanation_of
 from accgate.verdict import CandidateSummary, Drift, ReferenceSummary, Verdict
 from accgate.verdict.advice import ALONE, advice
-from tests.report.kinds import kinds
+from tests.report.kinds import kinds, result_named
 from tests.report.runs import groups_of, printed, result_of, verdict_of
 from tests.support.cases import each
 from tests.support.gates import RIGHT, right_but
@@ -85,7 +85,7 @@ def test_every_kind_of_run_ends_with_its_exit_code_within_80_and_60_columns_in_a
 
 
 def test_the_plot_puts_each_check_where_its_figures_are() -> None:
-    text = shown(*kinds()["mixed"].result.checks, width=80)  # type: ignore[union-attr]
+    text = shown(*result_named("mixed").checks, width=80)
     rows = {line.split()[1]: line for line in text.splitlines() if line.startswith(("  ✕", "  ?"))}
     zero = next(line.index("┊") for line in text.splitlines() if "┊" in line)
     regression = rows["mmlu_pro"]
@@ -102,7 +102,7 @@ def test_a_gate_that_was_loosened_ends_with_who_must_do_what() -> None:
     assert "    ▽ loosens    tasks.gsm8k.theta           3.0 → 6.0" in lines
     assert any("approves commit 4e1c0aa in a review" in line for line in lines)
     assert lines[-1] == "  Exit code 4."
-    assert guard_ending(kinds()["failed"].result, kind.guard, "4e1c0aa", 1, commands=False) == []
+    assert guard_ending(result_named("failed"), kind.guard, "4e1c0aa", 1, commands=False) == []
 
 
 def test_checks_of_several_models_with_one_reason_name_the_model_and_not_the_reason_again() -> None:

@@ -2,7 +2,6 @@
 
 import itertools
 import re
-from dataclasses import replace
 from datetime import datetime
 
 import pytest
@@ -19,7 +18,7 @@ from accgate.report.story import headline_of
 from accgate.report.words import find_check, savings
 from accgate.result import Result
 from accgate.verdict.points import points_text, theta_text
-from tests.report.kinds import kinds
+from tests.report.kinds import kinds, result_named
 from tests.report.runs import printed, result_of, verdict_of
 from tests.support.cases import each
 
@@ -44,13 +43,11 @@ def test_nothing_checked_is_no_pass() -> None:
 
 @each("kind", ["failed", "healthy", "inconclusive"])
 def test_a_figure_of_a_check_reads_alike_in_every_report(kind: str) -> None:
-    made = kinds()[kind]
-    assert made.result is not None
-    check = made.result.checks[0]
-    result = replace(made.result, checks=(check,))
+    result = result_named(kind)
+    (check,) = result.checks
     run = run_of(result, b"", commit="", config=None, now=datetime.now)
     reports = {
-        "comment": replace(made, result=result).comment(),
+        "comment": kinds()[kind].comment(),
         "report": render_markdown(result),
         "page": html_report(result),
         "terminal": printed(lambda console: print_result(console, result), 80),

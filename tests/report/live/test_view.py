@@ -25,7 +25,6 @@ from tests.support.servers import Server
 N = 40
 
 
-
 @pytest.fixture
 def served(tmp_path: Path) -> Iterator[Viewer]:
     """A viewer of a folder in which nothing happened yet."""
