@@ -212,8 +212,8 @@ def fence(text: str, language: str = "text") -> str:
 
     GitHub's runner finds no workflow command in it.
 
-    >>> fence("a ``` b").splitlines()[0]
-    '````text'
+    >>> fence("a ``` b").splitlines()[0], fence("a").splitlines()[0]
+    ('````text', '```text')
     """
     inert = text.replace("::", ":\u200b:").replace("##[", "##\u200b[")
     fence = "`" * max(3, 1 + max(map(len, re.findall("`+", inert)), default=0))

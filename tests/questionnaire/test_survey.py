@@ -115,8 +115,9 @@ def test_too_few_questions_to_see_theta_is_no_pass(big: Made) -> None:
 
 def test_an_answer_of_both_sides_is_no_difference_and_one_unit_of_agreement(made: Made) -> None:
     build(made, 12, reply="the same")
-    result = made.judge(made.rate("anna", lambda question, *_: 1 + int(question[1:]) % 5), made.rate("bert", always(2)))
-    assert result["judgement"]["items"][0]["agreement"]["answers"] == 12
+    result = made.judge(made.rate("anna", lambda question, *_: 4 + int(question[1:]) % 2), made.rate("bert", always(4)))
+    agreement = result["judgement"]["items"][0]["agreement"]
+    assert (agreement["answers"], agreement["ordinal"] is None) == (12, False)
     assert (result["checks"][0]["difference"], result["checks"][0]["n"]) == (0, 12)
 
 

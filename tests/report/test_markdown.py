@@ -117,7 +117,8 @@ def test_the_figures_are_those_of_the_json(tmp_path: Path) -> None:
     figures = next(table for table in page.tables if table[0][0] == "Check" and table[0][3] == "p")
     for row in figures[1:]:
         check = by_name[row[0].split(",")[0]]
-        assert row[1:4:2] == [str(check["n"]), p_text(check["p_value"])]
+        changes = f"{check['lost']}, {check['gained']}"
+        assert row[1::2] == [str(check["n"]), p_text(check["p_value"]), changes, check["test"]]
         ends = [float(end) for end in row[2].replace("−", "-").split(" to ")]
         assert ends == pytest.approx(check["interval"]["two_sided"], abs=0.0501)
 
