@@ -83,9 +83,9 @@ def test_the_picture_has_the_verdict_s_figures_worse_left_alpha_beyond_the_limit
     (limit,) = (float(keys["x1"][:-1]) / 100 for keys in picture.all("line", "dashed"))
     (zone,) = picture.all("rect", "zone")
     assert float(zone["width"]) / ACROSS == pytest.approx(limit, abs=1e-3)
-    (at,) = (
-        float(k["cx" if "cx" in k else "x"][:-1]) for tag, k in picture.elements if "at" in k.get("class", "").split()
-    )
+    ((tag, mark),) = (each for each in picture.elements if "at" in each[1].get("class", "").split())
+    assert (tag == "use") == (verdict.verdict == "regression")
+    at = float(mark["cx" if "cx" in mark else "x"][:-1])
     if not verdict.is_early:
         assert (at / 100 < limit) == (verdict.verdict == "regression")
     for class_, worse in (("alpha", True), ("beta", False)):

@@ -293,7 +293,7 @@ def test_a_log_cannot_end_its_block() -> None:
          "(4e1c0aa), 14 days old, from 3 runs with vllm 0.21.0, 0.22.1"),
         ([{"engine": "vllm 0.21.0"}], None, "(4e1c0aa), made with vllm 0.21.0"),
         ([{"runs": 1, "date": "2026-11-25"}], "2026-11-26", "(4e1c0aa), 1 day old"),
-        ([{"runs": 1}, {"runs": 4, "date": "2026-10-12"}], "2026-11-26",
+        ([{"runs": 1}, {"runs": 4, "date": "2026-10-12"}, {"date": "2026-11-01"}], "2026-11-26",
          "of 2026-10-12 to 2026-11-12 (4e1c0aa), 14 to 45 days old, from 1 to 4 runs"),
         ([{}], "2026-11-01", "its reference of 2026-11-12 (4e1c0aa)"),
         ([{"runs": 2, "date": None}], "2026-11-26", "of an unknown date (4e1c0aa), from 2 runs"),

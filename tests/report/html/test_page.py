@@ -161,6 +161,7 @@ def test_every_check_has_a_place_on_one_scale_and_worse_is_left_whatever_the_met
     assert "100%" in drawings(*checks)[2]  # one check of few samples does not squeeze all others
     undecided = verdict_of("error", difference=None, reasons=("why",))
     assert ">why</td>" in html_report(result_of(undecided))
+    assert "smallest visible change" not in html_report(result_of(verdict_of(theta=None)))
 
 
 def test_sixty_checks_fit_and_a_page_of_twelve_is_small(tmp_path: Path) -> None:

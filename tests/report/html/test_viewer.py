@@ -11,7 +11,7 @@ from accgate.report.flips import Flip
 from accgate.report.html import viewer
 from accgate.report.html.page import html_report
 from accgate.report.html.viewer import SamplesFile
-from accgate.report.live.progress import Follower
+from accgate.report.live.progress import Follower, checks_of
 from accgate.report.live.server import Viewer
 from tests.report.html_pages import document, write_samples
 from tests.report.runs import result_of, verdict_of
@@ -132,7 +132,7 @@ def test_view_lists_every_sample_of_whatever_a_folder_holds(
     records.write_bytes(b"".join(records.read_bytes().splitlines(keepends=True)[:answered]))
     if not is_decided:
         (project.out / "accgate.json").unlink()
-    viewer = Viewer(Follower(project.out))
+    viewer = Viewer(Follower(project.out, checks_of(project.config)[0]))
     viewer.server_close()
     content = viewer.content(address)
     assert content is not None
@@ -142,3 +142,4 @@ def test_view_lists_every_sample_of_whatever_a_folder_holds(
         found = document(text).samples["0"]
         assert len({row[0] for row in found["rows"]}) == answered
         assert all(prompt.startswith("What is") for prompt, *_ in found["texts"])
+        assert is_decided or {row[2] for row in found["rows"]} == {0.0, 100.0}, "the reference's scores"

@@ -7,8 +7,8 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -19,8 +19,7 @@ from accgate.cli.main import main
 from accgate.report.live.progress import Follower, checks_of
 from accgate.report.live.server import Viewer
 from tests.report.runs import Clock
-from tests.support.gates import questions, recorded_project, right_but, said, write_task
-from tests.support.servers import Server
+from tests.support.gates import recorded_project, right_but, said
 
 N = 40
 
@@ -37,58 +36,35 @@ def served(tmp_path: Path) -> Iterator[Viewer]:
     assert not thread.is_alive()
 
 
-def until(what, seconds: float = 60.0):
-    """What a function gives once it gives something."""
-    end = time.monotonic() + seconds
-    while not (value := what()):
-        assert time.monotonic() < end
-        time.sleep(0.02)
-    return value
-
-
 @pytest.mark.slow
-def test_a_run_is_followed_to_its_report(tmp_path: Path) -> None:
-    write_task(tmp_path, "sums", questions(N))
-    with Server(lambda prompt: str(2 * int(re.findall(r"\d+", prompt)[0]))) as server:
-        config = tmp_path / "accuracy.toml"
-        config.write_text(
-            "[gate]\nearly_stopping = false\n"
-            '[models.m]\nengine = "openai"\nmodel = "toy"\n'
-            f'options = {{ base_url = "{server.url}", concurrency = 1 }}\n'
-            '[tasks.sums]\nfile = "sums.toml"\n'
-        )
-        out = tmp_path / "out"
-        assert main(["record", str(config), "--out", str(tmp_path / "record"), "--quiet"]) == 0
-        server.answer = lambda _: "0"
-        server.hold_after = len(server.seen) + 10
-        command = [sys.executable, "-m", "accgate"]
-        run = subprocess.Popen([*command, "run", str(config), "--out", str(out), "--quiet"], stdout=subprocess.DEVNULL)
-        until(lambda: list(out.glob("m/sums.jsonl")))
-        view = subprocess.Popen(
-            [*command, "view", str(out), "--config", str(config), "--no-browser"],
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-        )  # fmt: skip
-        with run, view:
-            assert view.stdout is not None
-            url = view.stdout.readline().strip()
+def test_the_command_follows_a_run_to_its_report(tmp_path: Path) -> None:
+    project = recorded_project(tmp_path, N)
+    assert project.run(right_but(N, N)) == 1
+    records, result = project.out / "m/sums.jsonl", project.out / "accgate.json"
+    lines, decided = records.read_text().splitlines(keepends=True), result.read_bytes()
+    result.unlink()
+    records.write_text("".join(lines[:10]))
+    command = [sys.executable, "-m", "accgate", "view", str(project.out), "--no-browser", "--config", project.config]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as view, ExitStack() as stack:
+        stack.callback(view.kill)
+        assert view.stdout is not None
+        url = view.stdout.readline().strip()
 
-            def shown(name: str) -> requests.Response:
-                return requests.get(f"{url}{name}", timeout=30)
+        def shown(name: str) -> requests.Response:
+            return requests.get(f"{url}{name}", timeout=30)
 
-            assert "Not yet decided." in shown("").text
-            state = until(lambda: (s := shown("state").json())["checks"][0]["done"] == 10 and s)
-            (check,) = state["checks"]
-            assert state["finished"] is False
-            assert (check["name"], check["total"], check["difference"]) == ("m / sums", N, "-100.00")
-            assert 0 < check["first"] <= 10
-            assert shown("report").status_code == 404
-            server.hold_after = None
-            assert run.wait(120) == 1
-            assert shown("state").json()["finished"] is True
-            assert shown("").text == shown("report").text
-            assert "Not yet decided." not in shown("").text
-            view.send_signal(signal.SIGINT)
-            assert view.wait(30) == 0
+        assert "Not yet decided." in shown("").text
+        state = shown("state").json()
+        assert (state["finished"], state["checks"][0]["done"], state["checks"][0]["total"]) == (False, 10, N)
+        assert shown("report").status_code == 404
+        records.write_text("".join(lines))
+        result.write_bytes(decided)
+        state = shown("state").json()
+        assert (state["finished"], state["checks"][0]["done"], state["checks"][0]["difference"]) == (True, N, "-75.00")
+        assert shown("").text == shown("report").text
+        assert "Not yet decided." not in shown("").text
+        view.send_signal(signal.SIGINT)
+        assert view.wait(30) == 0
 
 
 def test_without_token_from_another_host_or_origin_and_by_other_paths_nothing_is_shown(served: Viewer) -> None:
