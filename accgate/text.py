@@ -1,7 +1,4 @@
-"""Short texts.
-
-They are figures, counts and times, some of many ids, the nearest known name, and what differs between tables.
-"""
+"""Figures, counts, times, names and differences as short texts."""
 
 import json
 import math
@@ -17,9 +14,9 @@ MOST_DIGITS = 4  # behind the point
 
 
 def mismatches(about: str, sources: Mapping[str, Mapping[str, Any]]) -> list[str]:
-    """Yield a message for every key whose value is not the same everywhere.
+    """Return a message for every key whose value is not the same everywhere.
 
-    Tables within are taken apart.
+    Nested tables are compared key by key.
 
     >>> mismatches("m / sums", {"shard-1": {"sampling": {"temperature": 0.0}}, "shard-2": {"sampling": {}}})
     ['m / sums: sampling.temperature is 0.0 in shard-1, not set in shard-2; evaluate every shard alike']
@@ -27,18 +24,18 @@ def mismatches(about: str, sources: Mapping[str, Mapping[str, Any]]) -> list[str
     places = list(sources)
     faults = []
     for path, values in differences(list(sources.values())):
-        where: dict[str, list[str]] = {}
+        places_of: dict[str, list[str]] = {}
         for place, value in zip(places, values, strict=True):
-            where.setdefault(_text(value), []).append(place)
-        by_value = ", ".join(f"{clip(text, LONGEST, ' …')} in {some_of(those)}" for text, those in where.items())
+            places_of.setdefault(_text(value), []).append(place)
+        by_value = ", ".join(f"{clip(text, LONGEST, ' …')} in {some_of(having)}" for text, having in places_of.items())
         faults.append(f"{about}: {path_text(path)} is {by_value}; evaluate every shard alike")
     return faults
 
 
 def value_text(value: Any) -> str:
-    """Write a value for people, in as many characters as there is room for.
+    """Write a value for people in at most 80 characters.
 
-    Of a digest it is the beginning.
+    A SHA-256 digest is cut to its first 12 digits.
 
     >>> value_text("q4_0"), value_text(NOT_SET), value_text([1, True]), value_text("sha256:" + "0a" * 32)
     ('q4_0', 'not set', '[1, true]', 'sha256:0a0a0a0a0a0a…')
@@ -48,9 +45,9 @@ def value_text(value: Any) -> str:
 
 
 def differences(values: Sequence[Any], path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Sequence[Any]]]:
-    """Return the paths whose values differ, with the value of each table.
+    """Yield the paths whose values differ, with the value of each table.
 
-    Tables within are taken apart.
+    Nested tables are compared key by key.
     """
     if all(isinstance(value, Mapping) for value in values):
         for name in sorted({name for value in values for name in value}):
@@ -60,9 +57,9 @@ def differences(values: Sequence[Any], path: tuple[str, ...] = ()) -> Iterator[t
 
 
 def path_text(path: Sequence[str]) -> str:
-    """Name a place in tables, as TOML writes it.
+    """Write the path to a key as TOML does.
 
-    A part that holds a dot is in quotes.
+    A key that holds a dot or a quote, or is empty, is put in quotes.
 
     >>> path_text(["options", "n_ctx"]), path_text(["options", "rope.scale"])
     ('options.n_ctx', 'options."rope.scale"')
@@ -75,9 +72,7 @@ def _text(value: Any) -> str:
 
 
 def clip(text: str, length: int, ellipsis: str = "...") -> str:
-    """Cut a text to at most `length` characters.
-
-    One that is longer ends with the ellipsis.
+    """Cut a text to at most `length` characters, and mark the cut with the ellipsis.
 
     >>> clip("abcdefgh", 8), clip("abcdefghi", 8), clip("abcdefghi", 8, " …")
     ('abcdefgh', 'abcde...', 'abcdef …')
@@ -116,7 +111,7 @@ def closest(word: str, known: Iterable[str]) -> str | None:
 def nearest(word: str, known: Iterable[str]) -> str:
     """Suggest a known word for an unknown one.
 
-    It is a "did you mean", or what is known, the first few where that is much.
+    Without a similar word the known ones are listed, at most about a dozen.
 
     >>> nearest("sgima", ["sigma", "theta"])
     "did you mean 'sigma'?"
@@ -133,7 +128,7 @@ def nearest(word: str, known: Iterable[str]) -> str:
 def with_capital(text: str) -> str:
     """Begin a text with a capital where it begins with a word.
 
-    A URL, a path or a name of code stays as it is.
+    A text that begins with a URL, a path or a name from code is returned unchanged.
 
     >>> with_capital("it fell"), with_capital("http://gpu-1 is away"), with_capital("max_failed is 0")
     ('It fell', 'http://gpu-1 is away', 'max_failed is 0')
@@ -143,7 +138,7 @@ def with_capital(text: str) -> str:
 
 
 def with_stop(text: str) -> str:
-    """Make a text a sentence.
+    """End a text with a full stop, unless it ends a sentence already.
 
     >>> with_stop("it fell"), with_stop("is the server up?")
     ('it fell.', 'is the server up?')
@@ -151,22 +146,22 @@ def with_stop(text: str) -> str:
     return text if text.endswith(("?", "!", ".")) else f"{text}."
 
 
-def number(value: float | None, digits: int = 2) -> str:
-    """Write a figure for people.
+def number(value: float | None, digits: int = 2, *, sign: bool = False) -> str:
+    """Write a figure with a fixed number of digits, None as a dash.
 
-    It has a fixed number of digits, or is a dash for None.
+    With `sign` a figure above 0 begins with a plus. One that rounds to 0 has no sign.
 
-    >>> number(44.5), number(None), number(-0.001)
-    ('44.50', '-', '0.00')
+    >>> number(44.5), number(None), number(-0.001), number(1.5, sign=True), number(0.001, sign=True)
+    ('44.50', '-', '0.00', '+1.50', '0.00')
     """
     if value is None:
         return "-"
-    text = f"{value:,.{digits}f}"
-    return text.lstrip("-") if float(text.replace(",", "")) == 0.0 else text
+    text = f"{value:{'+' if sign else ''},.{digits}f}"
+    return text.lstrip("+-") if float(text.replace(",", "")) == 0.0 else text
 
 
 def drop_word(higher_is_better: bool) -> str:
-    """Name a change for the worse in a word.
+    """Name a change for the worse: a rise where a lower score is better.
 
     >>> drop_word(True), drop_word(False)
     ('drop', 'rise')
@@ -175,34 +170,27 @@ def drop_word(higher_is_better: bool) -> str:
 
 
 def signed_number(value: float | None) -> str:
-    """Write a difference with its sign.
+    """Write a difference with its sign and two digits.
 
     >>> signed_number(1.5), signed_number(-2.25), signed_number(None)
     ('+1.50', '-2.25', '-')
     """
-    text = number(value)
-    return f"+{text}" if value is not None and value > 0.0 and text != "0.00" else text
+    return number(value, sign=True)
 
 
 def figure(value: float | None, digits: int = 1, *, sign: bool = False) -> str:
-    """Write a figure as reports print it.
-
-    It has a true minus, its sign where asked, and a dash for None.
+    """Write a figure as reports print it, with a typographic minus and dash.
 
     >>> figure(48.45), figure(-17.53, sign=True), figure(0.7, sign=True), figure(-0.001, sign=True), figure(None)
     ('48.5', '−17.5', '+0.7', '0.0', '–')
     """
-    if value is None:
-        return "–"
-    text = number(value, digits)
-    plus = "+" if sign and value > 0.0 and float(text.replace(",", "")) != 0.0 else ""
-    return plus + text.replace("-", "−")
+    return "–" if value is None else number(value, digits, sign=sign).replace("-", "−")
 
 
 def change_figure(before: float | None, now: float | None, digits: int = 1) -> str:
-    """Write the change between two figures as both are printed.
+    """Write the change between two figures from their rounded values.
 
-    So the three add up.
+    So the printed figures and the printed change add up.
 
     >>> change_figure(82.46, 51.24), change_figure(75.0, 75.0), change_figure(None, 75.0)
     ('−31.3', '0.0', '–')
@@ -212,10 +200,10 @@ def change_figure(before: float | None, now: float | None, digits: int = 1) -> s
 
 
 def drop_figure(theta: float | None, asked: float | None = None) -> str:
-    """Write a drop that samples see, rounded up.
+    """Write the smallest drop that a run detects, rounded up.
 
-    A run sees no smaller one than it says. It has one digit, or those of the drop that was `asked` for, so that it
-    reads larger only where it is.
+    Rounding down would promise more than the run does. There is one digit behind the point, or as many as the drop that
+    was `asked` for has, so that the figure reads larger than that only where it is.
 
     >>> drop_figure(7.51), drop_figure(7.51, 7.55), drop_figure(0.023), drop_figure(None)
     ('7.6', '7.51', '0.03', '–')
@@ -229,9 +217,7 @@ def drop_figure(theta: float | None, asked: float | None = None) -> str:
 
 
 def asked_figure(theta: float | None) -> str:
-    """Write a drop that somebody asked for.
-
-    It has all digits that they wrote, up to four.
+    """Write a drop that somebody asked for, with up to four of its digits.
 
     >>> asked_figure(8.0), asked_figure(2.25), asked_figure(0.823765)
     ('8.0', '2.25', '0.83')
@@ -240,24 +226,22 @@ def asked_figure(theta: float | None) -> str:
 
 
 def digits_apart(*pairs: tuple[float | None, float | None]) -> int:
-    """Count the digits with which figures that differ read differently.
+    """Count the digits behind the point that show which figures of a pair differ.
 
-    There is one behind the point, or as many as are needed. Figures that four digits could not tell apart count as
-    equal, and read the same.
+    There are one to four. Figures that four digits cannot tell apart count as equal, and read the same.
 
     >>> digits_apart((75.0, 70.0)), digits_apart((75.0, 74.98), (75.0, None)), digits_apart((75.04999, 75.05001))
     (1, 2, 2)
     """
-    both = [(a, b, abs(a - b) >= 0.5 * 10.0**-MOST_DIGITS) for a, b in pairs if a is not None and b is not None]
-    right = (n for n in range(1, MOST_DIGITS) if all((figure(a, n) != figure(b, n)) == apart for a, b, apart in both))
+    known = [(a, b, abs(a - b) >= 0.5 * 10.0**-MOST_DIGITS) for a, b in pairs if a is not None and b is not None]
+    right = (n for n in range(1, MOST_DIGITS) if all((figure(a, n) != figure(b, n)) == apart for a, b, apart in known))
     return next(right, MOST_DIGITS)
 
 
 def digits_of_means(before: float | None, now: float | None, gamma: float | None) -> int:
-    """Count the digits with which two means read right.
+    """Count the digits behind the point that two means and gamma need.
 
-    There is one behind the point, or as many as are needed. More are needed where they differ by less than half a
-    tenth, or one reads the same as the other or as gamma.
+    One is enough unless different figures would read the same, or a change would read as 0.
 
     >>> digits_of_means(75.0, 74.0, 72.5), digits_of_means(75.0, 74.96, 72.5), digits_of_means(75.0, 72.48, 72.5)
     (1, 2, 2)
@@ -276,7 +260,7 @@ def count_of(number: int, noun: str) -> str:
 
 
 def compact(count: float) -> str:
-    """Write a count of tokens in as many letters as a reader needs.
+    """Write a count of tokens, from a million on in millions.
 
     >>> compact(9485), compact(5_120_000), compact(48_300)
     ('9,485', '5.1 M', '48,300')
@@ -298,9 +282,7 @@ def duration(seconds: float) -> str:
 
 
 def clock_text(seconds: float) -> str:
-    """Write a time that runs, as minutes and seconds.
-
-    Hours come before where there are some.
+    """Write the time left as a clock does, with hours where there are some.
 
     >>> clock_text(75.2), clock_text(3700)
     ('1:15', '1:01:40')
@@ -311,9 +293,7 @@ def clock_text(seconds: float) -> str:
 
 
 def p_text(value: float | None) -> str:
-    """Write a p-value with four digits.
-
-    It is a bound where all four would be 0.
+    """Write a p-value with four digits, or as below 0.0001.
 
     >>> p_text(0.03123), p_text(1e-9), p_text(None)
     ('0.0312', '<0.0001', '-')
@@ -324,9 +304,7 @@ def p_text(value: float | None) -> str:
 
 
 def p_relation(value: float) -> str:
-    """Write a p-value to follow the letter p.
-
-    It is equal to four digits, or below them.
+    """Write a p-value with its relation, to follow the letter p.
 
     >>> p_relation(0.03123), p_relation(1e-9)
     ('= 0.0312', '< 0.0001')
@@ -336,9 +314,7 @@ def p_relation(value: float) -> str:
 
 
 def visible(text: str) -> str:
-    """Write any text on one line.
-
-    Control and direction characters become replacement characters.
+    """Write any text on one line, with control and direction characters replaced.
 
     >>> visible("a\\n b\\x1b[2J")
     'a b�[2J'
@@ -349,7 +325,7 @@ def visible(text: str) -> str:
 def message_line(text: str) -> str:
     """Write a line of a message, which may quote what anybody wrote.
 
-    It is without control characters, and not endless.
+    Control characters are replaced. Of a line over 1,500 characters the middle is left out.
 
     >>> message_line("key \x1b[2J: unknown"), len(message_line("a" * 10_000))
     ('key �[2J: unknown', 1503)
@@ -364,9 +340,9 @@ def _printable(text: str) -> str:
 
 
 def fill_template(package: str, name: str, /, **values: Any) -> str:
-    """Fill a template of a package with values as they are.
+    """Fill a template of a package, and escape nothing.
 
-    It is for text that is no HTML.
+    Use it for scripts and configuration, never for HTML.
     """
     from jinja2 import Environment, PackageLoader, StrictUndefined
 

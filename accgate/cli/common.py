@@ -175,11 +175,11 @@ def write_html(name: str | Path, result: Result, folder: Path) -> None:
     Replies that have no room in the page go into a file beside it.
     """
     from accgate.report.html.page import html_report
-    from accgate.report.html.viewer import Beside
+    from accgate.report.html.viewer import SamplesFile
 
-    beside = Beside(Path(name).with_suffix(".samples.js").name)
-    write(name, html_report(result, folder, None if name == "-" else beside))
-    if beside.parts:
-        write(Path(name).with_name(beside.name), beside.text)
+    samples_file = SamplesFile(Path(name).with_suffix(".samples.js").name)
+    write(name, html_report(result, folder, None if name == "-" else samples_file))
+    if samples_file.parts:
+        write(Path(name).with_name(samples_file.name), samples_file.text)
     elif name != "-":
-        Path(name).with_name(beside.name).unlink(missing_ok=True)  # of an earlier, larger run
+        Path(name).with_name(samples_file.name).unlink(missing_ok=True)  # of an earlier, larger run

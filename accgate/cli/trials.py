@@ -55,8 +55,7 @@ def blame(arguments: argparse.Namespace) -> int:
     """
     from accgate.evaluation.options import RunOptions
     from accgate.records.replacement import refuse_unwritable
-    from accgate.report.cause import CauseFile, blame_markdown, print_blame, write_cause
-    from accgate.report.html.cause import blame_html
+    from accgate.report.cause import CauseFile, blame_html, blame_markdown, print_blame, write_cause
     from accgate.result import CAUSE, CAUSE_HTML
     from accgate.trials.search import blame
 

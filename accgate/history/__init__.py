@@ -1,4 +1,1 @@
-"""The history of a repository's runs.
-
-It is kept as lines that only grow, joined, shown, drawn and published.
-"""
+"""The history of a repository's runs: a file of lines, its tables and its page."""

@@ -1,7 +1,7 @@
-"""A history as bytes, and where it is kept.
+"""The file of a history: reading, merging, and adding a run.
 
-It is read even where a line is torn, joined with others, and written in one order. Several processes may add to one
-file at once.
+Damaged lines are kept and reported. The same runs always give the same bytes. Several processes may add to one file at
+once.
 """
 
 import contextlib
@@ -23,10 +23,9 @@ PATTERN = "**/history*.jsonl"  # of a folder of artifacts, in which run records 
 
 @dataclass(frozen=True)
 class History:
-    """Whole lines in order of (started, id), each once.
+    """The lines of a history, each once, in order of (started, id).
 
-    After them come the damaged ones in order of their bytes. `notes` say what was damaged where; they are not part of
-    the content.
+    After them come the damaged ones in order of their bytes. `notes` say where what was damaged, and are not written.
     """
 
     lines: tuple[Line, ...] = ()
@@ -35,18 +34,12 @@ class History:
 
     @property
     def runs(self) -> tuple[Run, ...]:
-        """The runs, oldest first, each result once.
-
-        Two jobs may have added it under different names.
-        """
+        """The runs, oldest first, each result once even if two jobs added it with different commits."""
         runs = [line.run for line in self.lines if line.run is not None]
         return tuple({run.result or str(number): run for number, run in enumerate(runs)}.values())
 
     def has(self, run: Run) -> bool:
-        """Tell whether the history has this run.
-
-        The same result under another name counts.
-        """
+        """Tell whether the history has this run, or another line of the same result."""
         id_ = line_of(run).id
         return any(
             line.id == id_ or (line.run is not None and line.run.result == run.result != "") for line in self.lines
@@ -54,19 +47,17 @@ class History:
 
     @property
     def content(self) -> bytes:
-        """The file's bytes."""
+        """The bytes to write to the file."""
         return b"".join(text + b"\n" for text in (*(line.text for line in self.lines), *self.damaged))
 
 
 def history_of(runs: Iterable[Run]) -> History:
-    """Build a history of these runs."""
+    """Build a history from runs."""
     return _tidy(map(line_of, runs), ())
 
 
 def parse_history(content: bytes, name: str) -> History:
-    """Parse the history in a file's bytes.
-
-    A torn or damaged line is kept apart, and a note says which.
+    """Parse a file's bytes, with a note for each line that is damaged.
 
     >>> cut = history_of([Run("2026-11-21T11:16:44+00:00", "c0ffee", "pass", ())]).content[:40]
     >>> parse_history(cut, "history.jsonl").notes
@@ -75,7 +66,7 @@ def parse_history(content: bytes, name: str) -> History:
     lines: list[Line] = []
     damaged: list[bytes] = []
     notes: list[str] = []
-    last, kept = content.count(b"\n") + 1, "the line is kept, but not shown"
+    last, consequence = content.count(b"\n") + 1, "the line is kept, but not shown"
     for number, raw in enumerate(content.split(b"\n"), 1):
         if not (text := raw.strip()):
             continue
@@ -85,18 +76,16 @@ def parse_history(content: bytes, name: str) -> History:
                 damaged.append(part)
                 torn = number == last
                 what = "is cut off, as when a writer is stopped" if torn else "is damaged: it was cut or changed"
-                notes.append(f"{name}:{number}: {what}; {kept}")
+                notes.append(f"{name}:{number}: {what}; {consequence}")
             else:
                 lines.append(line)
                 if line.run is None:
-                    notes.append(f"{name}:{number}: is from another version of accgate; {kept}")
+                    notes.append(f"{name}:{number}: is from another version of accgate; {consequence}")
     return _tidy(lines, damaged, notes)
 
 
 def merge_histories(*histories: History) -> History:
-    """Merge histories.
-
-    Neither their order nor a repetition changes the bytes.
+    """Merge histories, in any order and however often each is given.
 
     >>> one, two = (history_of([Run(f"2026-11-2{day}T11:16:44+00:00", "", "pass", ())]) for day in (1, 2))
     >>> merge_histories(one, two).content == merge_histories(two, one, two).content
@@ -110,10 +99,7 @@ def merge_histories(*histories: History) -> History:
 
 
 def _parts(text: bytes) -> Iterator[bytes]:
-    """Split the lines in a line.
-
-    They are one, or a torn one with a whole one right behind it.
-    """
+    """Split a text where a whole line follows a torn one without a line break."""
     at = text.rfind(START)
     if at > 0 and read_line(text) is None and read_line(text[at:]) is not None:
         yield text[:at]
@@ -131,10 +117,7 @@ def _tidy(lines: Iterable[Line], damaged: Iterable[bytes], notes: Iterable[str] 
 
 
 def _is_begun(text: bytes, texts: Sequence[bytes]) -> bool:
-    """Tell whether a torn text begins a whole line that is there.
-
-    Then nothing is lost without it.
-    """
+    """Tell whether a torn text is the beginning of a whole line, so that it can be dropped."""
     at = bisect_left(texts, text)
     return at < len(texts) and texts[at].startswith(text)
 
@@ -145,7 +128,7 @@ def read_content(content: bytes, name: str) -> History:
     Raises
     ------
     BadInput
-        When nothing in them can ever have been a line of a history.
+        When nothing in the bytes can have been a line of a history.
     """
     history = parse_history(content, name)
     if not history.lines and not all(START.startswith(text[: len(START)]) for text in history.damaged):
@@ -172,10 +155,10 @@ def read_history(path: Path) -> History:
 
 
 def add_run(path: Path, run: Run) -> tuple[bool, History]:
-    """Append a run to a history.
+    """Append a run to a history, and return whether it was new, and the history with it.
 
-    Return whether it was new, and the history with it. Several processes may do so at once: each holds the file's lock
-    while it reads and writes one line. A line that another writer left torn stays, and the new one begins after it.
+    Several processes may do so at once: each holds the file's lock while it reads and writes one line. A line that
+    another writer left torn stays, and the new one begins after it.
 
     Raises
     ------
@@ -199,7 +182,7 @@ def add_run(path: Path, run: Run) -> tuple[bool, History]:
 def write_merged(paths: Sequence[Path], out: Path) -> History:
     """Write the union of histories to a file, which may be one of them.
 
-    Runs added meanwhile are kept.
+    Runs that another process adds to that file meanwhile are kept.
 
     Raises
     ------
@@ -217,10 +200,9 @@ def write_merged(paths: Sequence[Path], out: Path) -> History:
 
 @dataclass(frozen=True)
 class Addition:
-    """A run that was added to a history kept elsewhere.
+    """The outcome of adding a run to a history on GitHub: the files to commit, and a message.
 
-    It has the whole history, and the files to write there. There are no files to write where the history has the run
-    already.
+    There are no files where the history has the run already.
     """
 
     history: History
@@ -229,9 +211,7 @@ class Addition:
 
 
 def add_to(content: bytes, run: Run, *, name: str, page: Callable[[History], str] | None = None) -> Addition:
-    """Add a run to the content of a history.
-
-    `page` gives the index.html beside it.
+    """Add a run to the content of a history, and with `page` make an index.html too.
 
     Raises
     ------
@@ -251,7 +231,7 @@ def add_to(content: bytes, run: Run, *, name: str, page: Callable[[History], str
 
 @contextlib.contextmanager
 def _held(path: Path) -> Iterator[tuple[int, bytes]]:
-    """Hold the file, open to append and locked, with its content."""
+    """Open a file to append, lock it, and yield its descriptor and content."""
     with writing(path, "name another file", kind=BadInput):
         path.parent.mkdir(parents=True, exist_ok=True)
         with holding(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, waits=True) as file:

@@ -1,7 +1,6 @@
 """A history as one HTML page with a chart of each check.
 
-The page needs nothing else: no script, no network, light and dark. Here are the positions in a chart, which the
-template draws.
+This module computes the positions in a chart, and the template draws them. The page needs no script and no network.
 """
 
 import math
@@ -27,7 +26,7 @@ MARKS = {"pass": "circle", "regression": "cross", "inconclusive": "ring", "no-re
 
 @dataclass(frozen=True)
 class Dot:
-    """The mean of one run. `kind` is its shape (circle, ring or cross), `drift` marks a decline since the anchor."""
+    """The mark of one run. `kind` is its shape (circle, ring or cross), `drift` tells of a decline since the anchor."""
 
     x: float
     y: float
@@ -41,10 +40,7 @@ Ticks = tuple[tuple[float, str], ...]  # places on an axis, and their texts
 
 @dataclass(frozen=True)
 class Chart:
-    """Paths and places in a drawing of WIDTH x HEIGHT.
-
-    `words` describe it.
-    """
+    """Paths and places in a drawing of WIDTH x HEIGHT, and a description in words."""
 
     words: str
     band: str
@@ -58,7 +54,7 @@ class Chart:
 
 
 def chart_of(series: Series) -> Chart | None:
-    """Make the chart of a check. It is None where no run of it has a figure."""
+    """Make the chart of a check, if a run of it has a figure."""
     steps = series.steps
     values = [value for step in steps for value in _values(step)]
     if not values:
@@ -120,7 +116,7 @@ def _values(step: Step) -> list[float]:
 
 
 def _spans(steps: Sequence[Step]) -> list[range]:
-    """Return the stretches of runs with one reference, and with an error or without."""
+    """Return the stretches of runs with the same reference, all with an error or all without."""
     stretches = accumulate(step.changed for step in steps)
     keys = [
         (stretch, step.levels.reference is None, step.point.error is None)
@@ -131,20 +127,14 @@ def _spans(steps: Sequence[Step]) -> list[range]:
 
 
 def _level(steps: Sequence[Step], span: range, errors: float, x: Axis, y: Axis) -> str:
-    """Draw the references of a stretch, so many errors above.
-
-    Each run has a flat piece.
-    """
+    """Draw the reference of each run of a stretch as a flat piece, raised by `errors` standard errors."""
     heights = [y.pixel(_high(steps[at], errors)) for at in span]
     flat = "".join(f"V{height}H{x.pixel(at + 1)}" for at, height in zip(span, heights, strict=True))
     return f"M{x.pixel(span.start)} {heights[0]}{flat}"
 
 
 def _band(steps: Sequence[Step], span: range, x: Axis, y: Axis) -> str:
-    """Draw the area in which chance alone puts the mean.
-
-    It is as wide for each run as its own error.
-    """
+    """Draw the area in which chance alone puts the mean, by each run's own error."""
     back = "".join(f"V{y.pixel(_high(steps[at], -BAND))}H{x.pixel(at)}" for at in reversed(span))
     return f"{_level(steps, span, BAND, x, y)}{back}Z"
 
@@ -173,7 +163,7 @@ DRAWN = {
 
 
 def html_page(history: History, check: str | None = None) -> str:
-    """Write the page of a history, or of one check of it, "MODEL/TASK".
+    """Write the page of a history, or of its check "MODEL/TASK".
 
     Names can hold anything: each shows as text, and the page's policy lets nothing load or run.
 
@@ -203,10 +193,7 @@ def html_page(history: History, check: str | None = None) -> str:
 
 
 def _view(series: Series) -> tuple[Series, Chart | None, list[tuple[VerdictName, tuple[str, ...]]], str]:
-    """Return a check with its chart, its latest runs, and its drift.
-
-    Runs are newest first, and drift is the outcome of its test.
-    """
+    """Return a check with its chart, its latest runs, newest first, and a sentence on its drift."""
     rows = [(step.point.verdict, cells(step)) for step in series.steps[: -ROWS - 1 : -1]]
     return series, chart_of(replace(series, steps=series.steps[-SHOWN:])), rows, _drift(series)
 

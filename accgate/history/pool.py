@@ -1,6 +1,6 @@
-"""Pooling, by which runs of main join the references of their checks.
+"""Pooling: runs of main join the references of their checks.
 
-The run found nothing, and the rule follows no decline.
+Only a run that agrees with the first one of its reference does, so that references follow no slow decline.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ from accgate.run_plan import plan_run
 from accgate.stats.drift import anchor_tails
 from accgate.text import count_of, some_of
 
-LEVEL = 0.2  # of the test of equality, two-sided
+LEVEL = 0.2  # of the two-sided test of equality; high, so that it keeps out a run that is only somewhat worse
 
 
 @dataclass(frozen=True)
 class Pooling:
-    """Whether a run joins the reference of one check.
+    """Whether a run joins the reference of one check, and why.
 
-    `why` is in words, and `runs` are those that the reference has then.
+    `runs` counts those that the reference has afterwards.
     """
 
     model: str
@@ -52,15 +52,15 @@ class Pooling:
 
 
 def pool(config: Config, path: Path, *, commit: str, writes: bool = True) -> tuple[Pooling, ...]:
-    """Add a run to those references that may gather it.
+    """Add a run to the references that it may join.
 
-    All of them are written, or none. `path` is the run's accgate.json, with its records beside it, and `commit` what
-    was run. Every check is decided before the first reference is written.
+    `path` is the run's accgate.json, with its records beside it, and `commit` what was run. Every check is decided
+    before the first reference is written, and either all are written or none.
 
     Raises
     ------
     BadInput
-        When the run is not one of main that can be pooled, or does not agree with its records and these rules.
+        When the run was not decided by its own rules, or does not agree with its records and these rules.
     CannotEvaluate
         When a reference cannot be written.
     """
@@ -84,11 +84,11 @@ def pool(config: Config, path: Path, *, commit: str, writes: bool = True) -> tup
 
 
 def inequality(reference: Scores, runs: int, candidate: Scores, anchor: Scores | None = None) -> str | None:
-    """Describe how a run differs from the first run of its reference.
+    """Describe how a run differs from the first run of its reference or from the anchor, if it does.
 
-    Or from the anchor, if it does. The test is exact for 0/100 scores, two-sided at `LEVEL`. It never looks at later
-    runs of the reference, so that small declines are not followed one by one. It has the same power in both directions,
-    so that a healthy model's lucky and unlucky runs stay out alike.
+    The test is exact for 0/100 scores, two-sided at `LEVEL`. It ignores later runs of the reference, so that a series
+    of small declines is not followed step by step. It has the same power in both directions, so that lucky and unlucky
+    runs of a healthy model are left out alike.
 
     Parameters
     ----------
@@ -120,7 +120,7 @@ class _Rule:
     engines: Mapping[str, EngineInfo]
 
     def decide(self, item: EvaluatedCheck) -> tuple[str, Callable[[Replacements], Path] | None]:
-        """Return why a check's reference gathers the run or not, and what adds it."""
+        """Return why a run joins a check's reference or not, and the function that adds it."""
         reference, evaluation, scored = item.check.recorded, item.evaluation, isinstance(item.check.reference, Scores)
         if reference is None or reference.scores is None or evaluation is None or not scored:
             return "its check has no recorded scores to compare with", None
@@ -140,7 +140,10 @@ class _Rule:
     def _obstacles(self, item: EvaluatedCheck, reference: Reference, evaluation: Evaluation) -> Iterator[str]:
         """Yield what keeps a run out of a reference, whatever its scores.
 
-        What an early stop took is no run.
+        Raises
+        ------
+        BadInput
+            When the run stopped early.
         """
         check, about, most = item.check, reference.about, self.config.gate.reference_runs
         (verdict,) = [each for each in self.result.checks if (each.model, each.task) == check.key]
@@ -165,8 +168,8 @@ class _Rule:
         # Versions may differ: each merge is another build.
         about = replace(about, engine_version="", environment={})
         changed = setting_changes(about, check.planned_model.settings, self.engines[check.model], check.task)
-        if told := [*filter(None, (*changed, prompt_change(reference, figures)))]:
-            yield f"its settings changed: {some_of(told)}"
+        if changes := [*filter(None, (*changed, prompt_change(reference, figures)))]:
+            yield f"its settings changed: {some_of(changes)}"
 
 
 def _file(config: Config, model: str, task: str) -> Path:

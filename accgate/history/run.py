@@ -1,7 +1,4 @@
-"""What a history keeps of one run.
-
-It is taken from its result, and written as a line.
-"""
+"""What a history keeps of one run, and the line that it writes."""
 
 from __future__ import annotations
 
@@ -27,10 +24,10 @@ START = b'{"id":"'  # every line begins so: where a line was torn, the next one 
 
 @dataclass(frozen=True)
 class Against:
-    """What a check was compared with.
+    """The reference or target that a check was compared with.
 
-    It has mean (points) and size, and of a recorded reference its digest and date. Of a paired check `mean` is on the
-    `n` samples that the run took, and `whole_mean` on all that the reference has.
+    In a paired check `mean` is that of the `n` samples that the run took, and `whole_mean` that of all samples of the
+    reference, in points. `digest` and `date` are those of a recorded reference.
     """
 
     mean: float | None
@@ -76,8 +73,7 @@ class Point:
 class Run:
     """One run of a history.
 
-    It has when it started (UTC, ISO 8601), its commit, its verdict, its checks and accgate's version. `result` is a
-    digest of its accgate.json.
+    `started` is in UTC and ISO 8601, `accgate` is the version that ran, and `result` a digest of its accgate.json.
     """
 
     started: str
@@ -92,7 +88,7 @@ class Run:
 class Line:
     """A line of a history, without its newline.
 
-    `run` is None in a form of another version of accgate.
+    `run` is None where another version of accgate wrote the line in a form that this one does not know.
     """
 
     started: str
@@ -102,9 +98,7 @@ class Line:
 
 
 def line_of(run: Run) -> Line:
-    """Write the line of a run.
-
-    Its id is a digest of the rest, so that a cut or changed line does not match it.
+    """Write the line of a run, with a digest as its id that shows whether it was cut or changed.
 
     >>> run = Run("2026-11-21T11:16:44+00:00", "c0ffee", "pass", ())
     >>> read_line(line_of(run).text).run == run, read_line(line_of(run).text.replace(b"pass", b"fail"))
@@ -115,9 +109,7 @@ def line_of(run: Run) -> Line:
 
 
 def read_line(text: bytes) -> Line | None:
-    """Read a line as it was written.
-
-    None where it is damaged.
+    """Read a line, or return None where it is damaged.
 
     >>> read_line(b'{"id":"1d7b') is None
     True
@@ -143,10 +135,7 @@ def read_line(text: bytes) -> Line | None:
 
 
 def _line_text(row: dict[str, Any]) -> tuple[str, bytes]:
-    """Write id and text of a line.
-
-    Keys are sorted and text is pure ASCII, so that the same content gives the same bytes everywhere.
-    """
+    """Return id and text of a line, which are the same for the same content everywhere."""
     text = json.dumps(row, sort_keys=True, separators=(",", ":"), allow_nan=False)
     id_ = hashlib.sha256(text.encode()).hexdigest()[:16]
     return id_, START + f'{id_}",{text[1:]}'.encode()
@@ -156,8 +145,8 @@ def run_of(result: Result, content: bytes, *, commit: str, config: Config | None
     """Build what a history keeps of a run.
 
     `content` is its result file, whose digest identifies it. `config` adds what a result does not hold: the models'
-    variants, and digest, date and mean on all its samples of each reference. `now` gives the time of a result without
-    one, as a verdict of `compare` is.
+    variants, and the digest, date and mean on all samples of each reference. `now` gives the time of a result that has
+    none, such as a verdict of `compare`.
 
     Raises
     ------
@@ -188,10 +177,7 @@ def _utc_text(when: datetime) -> str:
 
 
 def _point(verdict: Verdict, config: Config | None) -> Point:
-    """Make the point of a check.
-
-    It has the other figures of its verdict under the same names.
-    """
+    """Make the point of a check, with the figures that have the same names in its verdict."""
     from accgate.references.store import baseline_of
 
     model = verdict.model or ""
@@ -203,10 +189,7 @@ def _point(verdict: Verdict, config: Config | None) -> Point:
 
 
 def _against(verdict: Verdict, config: Config | None) -> Against:
-    """Return the reference's figures, and which recorded reference it was.
-
-    The latter is there where it can be read.
-    """
+    """Return the reference's figures, and its digest and date where its file can be read."""
     from accgate.inputs.paths import file_digest
     from accgate.inputs.toml import read_toml
     from accgate.references.store import baseline_of, file_of
@@ -221,7 +204,7 @@ def _against(verdict: Verdict, config: Config | None) -> Against:
         if not path.is_file():
             return Against(mean, n)
         about = read_toml(path, fix="restore it from git").data
-    except BadInput:  # the verdict says so; the run belongs to the history all the same
+    except BadInput:  # the run's own report says so, and the run belongs to the history all the same
         return Against(mean, n)
     paired = verdict.test in PAIRED_TESTS and verdict.statistic is None  # a statistic's value is no mean of scores
     whole = _whole_mean(about, mean, n) if paired else None
@@ -232,10 +215,7 @@ def _against(verdict: Verdict, config: Config | None) -> Against:
 
 
 def _whole_mean(about: Mapping[str, Any], mean: float, n: int | None) -> float | None:
-    """Return the reference's mean on all its samples.
-
-    None where a run of n of them cannot have had this mean.
-    """
+    """Return the reference's mean on all its samples, unless the run cannot have used this reference."""
     whole, count = about.get("mean"), about.get("n")
     if not isinstance(whole, (int, float)) or not isinstance(count, int) or n is None or not math.isfinite(whole):
         return None

@@ -1,6 +1,6 @@
-"""Each check of a history over time, on one level.
+"""Each check of a history over time, for the terminal and as JSON.
 
-It shows the changes of its reference, and is printed and written as JSON.
+Figures of runs that took different samples are shifted to one level, so that they can be compared.
 """
 
 from __future__ import annotations
@@ -20,10 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Levels:
-    """Reference, mean and gamma of a check in one run, in points.
-
-    A figure that does not exist is None.
-    """
+    """Reference, mean and gamma of a check in one run, in points, as far as they exist."""
 
     reference: float | None
     mean: float | None
@@ -31,11 +28,11 @@ class Levels:
 
 
 def levels(point: Point) -> Levels:
-    """Shift a check's figures to the mean of its whole reference.
+    """Shift a check's figures to the reference's mean on all its samples.
 
-    That is its mean on all its samples. A test that stops early takes the first samples, more in one run than in
-    another. The means of both sides depend on them; their difference does not. The distances between the three figures
-    are kept. Where the whole reference's mean is not known, the figures are the run's own.
+    A test that stops early takes the first samples, more in one run than in another. The means of both sides depend on
+    how many; their difference does not, and the shift keeps it. Where the mean on all samples is not known, the figures
+    are the run's own.
 
     Examples
     --------
@@ -55,10 +52,7 @@ def levels(point: Point) -> Levels:
 
 @dataclass(frozen=True)
 class Step:
-    """A check in one run.
-
-    `changed` marks a run whose reference is not that of the run before.
-    """
+    """A check in one run. With `changed` its reference is not that of the run before."""
 
     run: Run
     point: Point
@@ -82,10 +76,7 @@ class Step:
 
     @property
     def digits(self) -> int:
-        """Digits behind the point that keep the check's figures apart.
-
-        They are those of the run's report.
-        """
+        """Digits behind the point that keep the check's figures apart, as in the run's report."""
         level = self.levels
         return max(digits_of_means(level.reference, level.mean, level.gamma), digits_apart((self.point.error, 0.0)))
 
@@ -95,10 +86,7 @@ class Step:
 
     @property
     def samples(self) -> str:
-        """How many samples the check used.
-
-        Where the test stopped early, it adds of how many.
-        """
+        """How many samples the check used, and of how many where the test stopped early."""
         n, most = self.point.n, self.point.n_max
         return f"{n:,}" if most is None or n >= most else f"{n:,} of {most:,}"
 
@@ -118,10 +106,7 @@ class Series:
 
     @property
     def ends(self) -> tuple[str, ...]:
-        """The least mean and the greatest.
-
-        It is empty where no run has a mean.
-        """
+        """The least mean and the greatest, or nothing where no run has a mean."""
         means = [mean for step in self.steps if (mean := step.levels.mean) is not None]
         digits = max(step.digits for step in self.steps)
         return tuple(figure(end, digits) for end in (min(means), max(means))) if means else ()
@@ -133,10 +118,9 @@ class Series:
 
 
 def series_of(runs: Sequence[Run], check: str | None = None) -> tuple[Series, ...]:
-    """Gather the checks of these runs by name.
+    """Gather the checks of these runs by name, or only the `check` "MODEL/TASK".
 
-    With `check`, "MODEL/TASK", it is only that one. A model may be named without its variant: then all its variants are
-    meant.
+    A model named without its variant means all its variants.
 
     Raises
     ------
@@ -171,8 +155,8 @@ def _steps(rows: Sequence[tuple[Run, Point]]) -> Iterator[Step]:
 def _differ(before: Against, now: Against) -> bool:
     """Tell whether two runs were compared with different references.
 
-    Their digests tell. Without digests, another mean of as many samples is another reference; where a test stopped
-    early and used fewer, that is not known, and counts as the same.
+    Without digests their means decide, if they are of as many samples. Where a test stopped early this cannot be told,
+    and the references count as the same.
     """
     if now.mean is None or before.mean is None:
         return False
@@ -230,10 +214,7 @@ WIDEST = 60  # runs in the line of bars
 
 
 def print_history(console: Console, series: Sequence[Series], *, last: int) -> None:
-    """Print every check over many runs.
-
-    It has a line of bars, and a table of the latest, or a paragraph each.
-    """
+    """Print a line of bars for each check over many runs, and a table of the `last` ones."""
     from rich.text import Text
 
     from accgate.report.terminal import COLOURS, print_paragraph, print_table

@@ -1,4 +1,1 @@
-"""People rate answers.
-
-Here are a blinded page to rate them on, and the verdict that the ratings give.
-"""
+"""People as judges: a page on which they rate answers unseen, and the verdict of their ratings."""

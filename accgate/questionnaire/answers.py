@@ -1,7 +1,4 @@
-"""The answers of two sides to the same questions.
-
-They come from two files, or from a run and the reference of its model.
-"""
+"""The answers of two sides to the same questions, from two files or from a run and its reference."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -20,10 +17,9 @@ from accgate.text import count_of, some_of
 
 @dataclass(frozen=True)
 class Side:
-    """One side's answers by sample id.
+    """One side's answers by sample id, of several repeats the first.
 
-    Of several repeats it is the first. `failed` are the ids without a reply. Prompts, targets and clusters are of those
-    samples that have them.
+    `failed` are the ids without a reply. Prompts, targets and clusters have the samples for which they are known.
     """
 
     name: str
@@ -48,15 +44,14 @@ class Question:
 
 
 def read_side(path: Path, name: str | None = None) -> Side:
-    """Read the answers of a file.
+    """Read the answers of a reference's TOML, or of JSONL or CSV with `id` and `reply`.
 
-    It is a reference's TOML, or JSONL or CSV with `id`, `reply` and maybe prompt and target. Prompts may be in the file
-    that a run writes beside its records.
+    Such rows may have a prompt and a target. The prompts of a run's records are read from its own file of them.
 
     Raises
     ------
     BadInput
-        With file and line, for a file that cannot be read, and a row that is not an answer or comes twice.
+        When the file cannot be read, or a row is not an answer or comes twice: with file and line.
     """
     if path.suffix.lower() != ".toml":
         return _of_table(path, name)
@@ -191,7 +186,7 @@ def _failures(side: Side) -> list[str]:
 
 
 def from_files(reference: Path, candidate: Path) -> tuple[str, str, tuple[Question, ...]]:
-    """Return names of both sides and their questions, from two files.
+    """Return the names of both sides and their questions, from two files.
 
     Raises
     ------
@@ -203,9 +198,7 @@ def from_files(reference: Path, candidate: Path) -> tuple[str, str, tuple[Questi
 
 
 def from_run(folder: Path, config: Path, model: str | None, task: str | None) -> tuple[str, str, tuple[Question, ...]]:
-    """Return names of both sides and their questions, from a run.
-
-    The run's folder has one, the reference of its model the other.
+    """Return the names of both sides and their questions, from a run and its model's reference.
 
     Raises
     ------

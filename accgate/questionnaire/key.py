@@ -1,8 +1,4 @@
-"""The wording of a questionnaire, and its key.
-
-The wording is the statements about each answer, the five levels, title and introduction. The key says which side gave
-which answer, in a file of its own beside the page.
-"""
+"""The wording of a questionnaire, and its key, the file that says which side gave which answer."""
 
 import json
 import re
@@ -32,9 +28,9 @@ Words = Annotated[Text, Field(min_length=1, max_length=500)]
 
 @dataclass(frozen=True, config=CLOSED)
 class Item:
-    """The table `[[items]]`, one statement about an answer.
+    """The table `[[items]]`, a statement about an answer.
 
-    Agreement with a `reversed` one means a worse answer.
+    Agreement with a `reversed` statement means a worse answer.
     """
 
     id: Text = Field(description="a short name: small letters, digits, - and _")
@@ -75,14 +71,12 @@ class Wording:
 
 
 def read_wording(path: Path | None) -> Wording:
-    """Read the wording of a TOML file.
-
-    It is the default one without a file.
+    """Read the wording of a TOML file, or return the default one.
 
     Raises
     ------
     BadInput
-        With every fault: file, line, key and fix.
+        When the file cannot be read or has faults: with file, line, key and fix of each.
     """
     if path is None:
         return Wording()
@@ -140,10 +134,7 @@ class QuestionKey:
 
 @dataclass(frozen=True, config=STRICT)
 class Key:
-    """All that an import of ratings needs.
-
-    It is the questionnaire's digest, its questions, and the side of each answer.
-    """
+    """All that an import of ratings needs to know of a questionnaire, which its digest identifies."""
 
     questionnaire: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
     seed: int
@@ -160,7 +151,7 @@ class Key:
 
 
 def key_json(key: Key) -> str:
-    """Write the key's file."""
+    """Write the key as JSON."""
     return json.dumps({"kind": KIND, **asdict(key)}, indent=1) + "\n"
 
 
@@ -219,10 +210,7 @@ def read_object(path: Path, kind: str, wanted: str) -> dict[str, Any]:
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Read a JSON object that names no key twice.
-
-    Of two ratings nobody knows which would count.
-    """
+    """Read a JSON object, and refuse a name that comes twice: nobody knows which of two ratings counts."""
     table = dict(pairs)
     if len(table) < len(pairs):
         twice = next(name for name, count in Counter(name for name, _ in pairs).items() if count > 1)

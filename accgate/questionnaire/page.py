@@ -1,7 +1,4 @@
-"""The questionnaire.
-
-It has its questions in random order without the names of the sides, its key, and the HTML page.
-"""
+"""The questionnaire as an HTML page, with the sides hidden, and the key that tells them."""
 
 import hashlib
 import json
@@ -27,14 +24,12 @@ def draw_questionnaire(
     count: int | None = None,
     show_targets: bool = False,
 ) -> tuple[dict[str, Any], Key]:
-    """Draw `count` questions at random for a questionnaire.
+    """Draw `count` questions at random, by default 20 or all if there are fewer.
 
-    By default they are 20, or all if there are fewer. Return the content of the page as JSON, and the key, which the
-    page must not hold.
-
-    The seed decides which questions are drawn in which order, which answer comes first (the reference's in half of the
-    questions) and the answers' names. Only the key holds it: with the seed anybody can tell the sides apart. Answers
-    that differ only in the space around them are shown once, and count for both sides.
+    Return the content of the page as JSON, and the key, which the page must not hold. The seed decides which questions
+    are drawn in which order, which answer comes first (the reference's in half of the questions) and the answers'
+    names. With the seed anybody could tell the sides apart, so that only the key holds it. Answers that differ only in
+    the space around them are shown once, and count for both sides.
 
     Raises
     ------
@@ -68,10 +63,7 @@ def draw_questionnaire(
 
 
 def _answers(question: Question, seed: int, *, reference_first: bool) -> list[tuple[AnswerKey, str]]:
-    """Return both answers under names that hide the sides.
-
-    It is one where both sides gave the same.
-    """
+    """Return both answers, or the one that both sides gave, under names that hide the sides."""
     reference, candidate = question.reference.strip(), question.candidate.strip()
     if reference == candidate:
         return [(AnswerKey(_name(seed, question.id, 0), "both"), reference)]
@@ -94,10 +86,9 @@ def _hash(seed: int, purpose: str, id_: str) -> str:
 
 
 def page_html(page: dict[str, Any]) -> str:
-    """Write the page as one HTML text in ASCII.
+    """Write the page as HTML in ASCII.
 
-    Prompts and answers can hold anything: they are data for the page's script, which shows them as text. The policy
-    lets no other script or style run, and nothing load.
+    Prompts and answers can hold anything: they are data for the page's script, which shows them as text.
     """
     from markupsafe import Markup
 

@@ -1,8 +1,4 @@
-"""The ratings that the page saves, and what they show together.
-
-They are checked against the key. The result has, per item, the means of both sides, the raters' agreement, and the
-paired verdict.
-"""
+"""The ratings that the page saves, checked against the key, and what they show together."""
 
 import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
@@ -32,10 +28,7 @@ WANTED = "a file that the questionnaire's page saved"
 
 @dataclass(frozen=True)
 class Ratings:
-    """One rater's levels from 1 to 5 by answer and item.
-
-    Those that were not rated are left out.
-    """
+    """One rater's levels from 1 to 5 by answer and item, without those that were not rated."""
 
     path: Path
     rater: str
@@ -48,8 +41,8 @@ def read_ratings(paths: Sequence[Path], key: Key) -> tuple[Ratings, ...]:
     Raises
     ------
     BadInput
-        With every file's fault: not readable, of another questionnaire, an answer, item or level that this one does not
-        have, no rater, or a rater who comes twice.
+        When a file cannot be read, is of another questionnaire, has an unknown answer, item or level or no rater, or
+        when a rater comes twice: with the faults of all files.
     """
     results: list[Ratings] = []
     faults: list[str] = []
@@ -70,10 +63,7 @@ def read_ratings(paths: Sequence[Path], key: Key) -> tuple[Ratings, ...]:
 
 
 def _name_key(rater: str) -> str:
-    """Write a rater's name for comparison.
-
-    Spaces and capitals do not make another person.
-    """
+    """Normalise a rater's name for comparison: spaces and capitals do not make another person."""
     return " ".join(unicodedata.normalize("NFKC", rater).casefold().split())
 
 
@@ -106,10 +96,7 @@ def _faults(ratings: Mapping[str, Mapping[str, Any]], key: Key) -> Iterator[str]
 
 
 def missing_of(ratings: Ratings, key: Key) -> list[str]:
-    """List the questions and items that a rater did not rate for both sides.
-
-    They are as numbered on the page.
-    """
+    """List the questions, numbered as on the page, and items that a rater did not rate for both sides."""
     missing = []
     for number, question in enumerate(key.questions, 1):
         rated = [ratings.levels.get(answer.id, {}) for answer in question.answers]
@@ -118,10 +105,7 @@ def missing_of(ratings: Ratings, key: Key) -> list[str]:
 
 
 def by_answer(ratings: Sequence[Ratings], key: Key, item: str) -> Floats:
-    """Return levels of one item, shape (raters, answers) in the key's order.
-
-    It is NaN where a rater gave none.
-    """
+    """Return the levels of one item, shape (raters, answers) in the key's order, NaN where not rated."""
     rows = [[one.levels.get(id_, {}).get(item, np.nan) for id_ in key.answers] for one in ratings]
     return np.array(rows, dtype=np.float64)
 
@@ -131,10 +115,9 @@ TENTATIVE = 0.667  # Krippendorff, Content Analysis: the least alpha that tentat
 
 @dataclass(frozen=True)
 class Agreement:
-    """Krippendorff's alpha over the answers.
+    """Krippendorff's alpha over the answers that at least two raters rated.
 
-    It is a share, None where it does not exist, and `reason` says why. `answers` counts those that at least two raters
-    rated.
+    1 is perfect agreement. Where there is no alpha, `reason` says why.
     """
 
     answers: int
@@ -145,10 +128,7 @@ class Agreement:
 
 @dataclass(frozen=True)
 class ItemResult:
-    """One item with the means of both sides in points, 100 best.
-
-    It is turned round where the item is reversed, and has its agreement.
-    """
+    """One item with the means of both sides in points, where 100 is best even for a reversed item."""
 
     id: str
     text: str
@@ -162,7 +142,7 @@ class ItemResult:
 class Survey:
     """The ratings in figures.
 
-    `missing` counts pairs of ratings, one of each side, that were left out of `expected`.
+    `expected` counts the pairs of ratings, one of each side, that the raters should give. `missing` of them lack one.
     """
 
     questionnaire: str
@@ -179,10 +159,7 @@ class Survey:
 
 @dataclass(frozen=True)
 class SurveyResult(Result):
-    """A result with one check for each item, in the items' order.
-
-    It has the ratings in figures.
-    """
+    """A result with one check for each item, in the items' order, and the ratings in figures."""
 
     judgement: Survey = field(kw_only=True)  # a key of the JSON result
 
@@ -190,16 +167,15 @@ class SurveyResult(Result):
 def survey_of(
     key: Key, ratings: Sequence[Ratings], design: Design, *, correction: Correction, allow_missing: bool
 ) -> SurveyResult:
-    """Decide for each item whether the candidate is rated lower.
+    """Decide for each item whether the candidate is rated lower than the reference.
 
-    It is on the same questions as the reference. A question's score is the mean over raters of their level in points; a
-    rater counts for a question where both sides are rated. The question is the unit of the test, or the cluster of the
-    samples where they have one.
+    A question's score is the mean over raters of their level in points. A rater counts for a question if both sides are
+    rated. The question is the unit of the test, or the cluster of its samples where they have one.
 
     Raises
     ------
     BadInput
-        For missing ratings, unless `allow_missing`; with it, for a question that nobody rated on both sides.
+        When ratings are missing; with `allow_missing` when nobody rated both sides of a question.
     """
     if not ratings:
         raise BadInput("there are no ratings; name the files that the raters saved")
@@ -247,20 +223,17 @@ def _incomplete(ratings: Ratings, key: Key, missing: Sequence[str]) -> str:
 
 
 def _sides(key: Key, item: Item, levels: Floats) -> tuple[Scores, Scores]:
-    """Return the scores of both sides by question.
-
-    They are means over the raters who rated both.
-    """
+    """Return the scores of both sides by question, means over the raters who rated both."""
     place = {id_: column for column, id_ in enumerate(key.answers)}
     columns = [[place[question.answer(side)] for question in key.questions] for side in ("reference", "candidate")]
     points = np.vectorize(item.points, otypes=[np.float64])(levels)
     reference, candidate = (points[:, side] for side in columns)  # (raters, questions)
-    both = ~(np.isnan(reference) | np.isnan(candidate))
+    pairs = ~(np.isnan(reference) | np.isnan(candidate))
     ids = [question.id for question in key.questions]
-    if nobody := [f"question {number}" for number, rated in enumerate(both.any(axis=0), 1) if not rated]:
+    if nobody := [f"question {number}" for number, rated in enumerate(pairs.any(axis=0), 1) if not rated]:
         questions = f"{len(nobody)} of {len(ids)} questions: {some_of(nobody)}"
         raise BadInput(f"nobody rated both sides by {item.id!r} in {questions}")
-    means = [np.where(both, side, 0.0).sum(axis=0) / both.sum(axis=0) for side in (reference, candidate)]
+    means = [np.where(pairs, side, 0.0).sum(axis=0) / pairs.sum(axis=0) for side in (reference, candidate)]
     return Scores(Ids(ids), means[0][:, None]), Scores(Ids(ids), means[1][:, None])
 
 

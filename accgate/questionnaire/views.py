@@ -1,4 +1,4 @@
-"""The result of a survey for people, in the terminal and as Markdown."""
+"""The result of a survey in the terminal and as Markdown."""
 
 from __future__ import annotations
 
@@ -65,10 +65,7 @@ def row(item: ItemResult, verdict: Verdict) -> tuple[str, ...]:
 
 
 def _remarks(result: SurveyResult) -> list[str]:
-    """Return the remarks below the table.
-
-    They are notes, reasons of verdicts, and why there is no alpha.
-    """
+    """Return the remarks below the table: notes, reasons of verdicts, and why an alpha is missing."""
     survey = result.judgement
     reasons = [f"{check.task}: {reason}" for check in result.checks for reason in check.reasons]
     without = [f"{item.id}: no alpha: {item.agreement.reason}" for item in survey.items if item.agreement.reason]
@@ -95,10 +92,7 @@ def print_survey(console: Console, result: SurveyResult) -> None:
 
 
 def survey_markdown(result: SurveyResult) -> str:
-    """Write the result as GitHub-flavoured Markdown.
-
-    Names and statements are inert text in it.
-    """
+    """Write the result as GitHub-flavoured Markdown, names and statements escaped."""
     from accgate.report.markdown import fill_template
 
     survey = result.judgement

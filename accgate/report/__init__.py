@@ -1,1 +1,1 @@
-"""What people read, as Markdown, in the terminal, and as JUnit."""
+"""Reports of a run: comment, HTML page, terminal, and files for machines."""

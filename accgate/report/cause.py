@@ -1,6 +1,6 @@
-"""Which changed setting explains a regression.
+"""Which changed setting explains a regression: cause.json, and its words.
 
-It is as cause.json has it, and in words for the terminal and a comment.
+The outcome of `accgate blame` is printed, written as Markdown and HTML, and checked when a file of it is read.
 """
 
 from __future__ import annotations
@@ -9,15 +9,16 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from accgate.decision.cause import Blame, Explained, Trial, is_consistent, selection_of
+from accgate.decision.cause import Blame, Explained, Trial, explained_bounds, is_consistent, selection_of
 from accgate.errors import BadInput, writing
 from accgate.inputs.paths import read_json
 from accgate.inputs.rows import holds_only
 from accgate.records.replacement import write_atomically
 from accgate.report.flips import opening
+from accgate.report.html.inline import page_parts, whole_page
 from accgate.report.limits import LIMITS, Limits
 from accgate.report.markdown import fill_template
-from accgate.result import Result, to_json
+from accgate.result import CAUSE, Result, to_json
 from accgate.text import visible, with_stop
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ NAME, SENTENCE = 60, 400  # characters of them
 class CauseView:
     """The outcome of a search as a template shows it.
 
-    Its raw texts are of one line each.
+    Its texts are not escaped yet.
     """
 
     sentences: tuple[str, ...]
@@ -46,7 +47,7 @@ class CauseView:
     headings: tuple[str, ...] = HEADINGS
 
     def cut(self, limits: Limits) -> CauseView:
-        """Return the same for a comment with so much room."""
+        """Return the outcome cut to the room that a comment has."""
         rows = self.rows[:ROWS] if limits.details else ()
         return replace(
             self,
@@ -59,9 +60,9 @@ class CauseView:
 
 
 def cause_view(cause: CauseFile, result: Result) -> CauseView:
-    """Return what a cause file says of a result.
+    """Show a cause file's outcome beside a result.
 
-    It is marked as what the evaluating job says.
+    It names its origin: the job that evaluates a pull request could have written anything into the file.
     """
     if cause.blame is None:
         return CauseView((with_stop(f"That is unknown: {cause.failure}"),), origin=ORIGIN)
@@ -75,7 +76,7 @@ def _view(blame: Blame) -> CauseView:
 
 
 def blame_sentences(blame: Blame) -> list[str]:
-    """Describe the outcome of a search, the causes first, then what bounds the answer."""
+    """Describe the outcome of a search: the causes first, then what limits the answer."""
     sentences = _causes(blame)
     if flipping := [row.name for row in rows_of(blame) if row.is_single and row.finding == EITHER_WAY]:
         flip = "flip" if len(flipping) > 1 else "flips"
@@ -145,17 +146,14 @@ def print_blame(console: Console, blame: Blame) -> None:
 
 
 def blame_markdown(blame: Blame) -> str:
-    """Describe the outcome of a search as GitHub-flavoured Markdown.
-
-    Names and values are escaped in it.
-    """
+    """Write the outcome of a search as GitHub-flavoured Markdown, names and values escaped."""
     return fill_template({"cause": _view(blame).cut(LIMITS[0])}, "cause.md.j2")
 
 
 class Row(NamedTuple):
-    """A setting, or several that were tried together.
+    """A setting, or several that were tried together, with the trials of them.
 
-    It has the trials of putting back and of setting alone.
+    `back` is the trial that put them back, `alone` the one that changed nothing else.
     """
 
     name: str
@@ -166,7 +164,7 @@ class Row(NamedTuple):
 
     @property
     def is_single(self) -> bool:
-        """Whether it is one setting. Several together are never set alone."""
+        """Whether it is one setting. Several together have no trial of their own."""
         return self.back is None or self.back.kind == "put back"
 
     @property
@@ -194,7 +192,7 @@ class Row(NamedTuple):
 
 
 def rows_of(blame: Blame) -> list[Row]:
-    """List a row for each setting, and for those that were tried together."""
+    """Return a row for each setting, and for those that were tried together."""
     trials = {(trial.kind == "set alone", trial.settings): trial for trial in blame.trials}
     rows = []
     for change in blame.changes:
@@ -209,10 +207,7 @@ def _name_of(trial: Trial) -> str:
 
 
 def share_of(trial: Trial | None) -> str:
-    """Say how many lost answers came back, or were lost again.
-
-    It adds how many gained ones are its doing.
-    """
+    """Say how many answers moved in a trial, as "5 of 9, 1 the other way; 2 of 3 gained"."""
     if trial is None or not trial.lost:
         return "-"
     against = f", {trial.gone} the other way" if trial.gone else ""
@@ -293,8 +288,7 @@ def read_cause(path: Path) -> CauseFile | None:
 def is_of(cause: CauseFile, result: Result) -> bool:
     """Tell whether a search was for a check of this result that regressed.
 
-    It must have as many lost answers. It may count the run's own evidence for more than nothing only where the result
-    does.
+    The check must have as many lost answers, and evidence at least as strong as the search assumed.
     """
     blame = cause.blame
     return blame is None or any(
@@ -304,3 +298,59 @@ def is_of(cause: CauseFile, result: Result) -> bool:
         <= selection_of(verdict.p_value, verdict.level, blame.alpha)
         for verdict in result.checks
     )
+
+
+# As HTML: a page of its own, and a section of a run's report
+
+
+@dataclass(frozen=True)
+class Bar:
+    """How many of the `of` lost answers a setting explains, with its interval."""
+
+    count: int
+    least: int
+    most: int
+    of: int
+
+
+@dataclass(frozen=True)
+class CauseSection:
+    """The outcome of a search, with a bar for each setting. There are no rows where nothing was tried."""
+
+    title: str
+    sentences: tuple[str, ...]
+    rows: tuple[tuple[Row, Bar | None], ...] = ()
+    method: str = ""
+
+
+def blame_html(blame: Blame) -> str:
+    """Write the outcome of a search as one HTML page, which loads and runs nothing."""
+    style = page_parts("accgate.report", "tokens.css", "cause.css")
+    return whole_page("accgate.report", "cause-page.html.j2", style=style, cause=_section(blame))
+
+
+def cause_section(result: Result, folder: Path | None) -> CauseSection | None:
+    """Make the section of a run's report from the cause.json in its folder, if there is one.
+
+    Raises
+    ------
+    BadInput
+        When the file is damaged.
+    """
+    cause = None if folder is None else read_cause(folder / CAUSE)
+    if cause is None or not is_of(cause, result):
+        return None
+    return CauseSection("", (f"That is unknown: {cause.failure}",)) if cause.blame is None else _section(cause.blame)
+
+
+def _section(blame: Blame) -> CauseSection:
+    rows = tuple((row, _bar(row.back, blame)) for row in rows_of(blame))
+    return CauseSection(f"{blame.model} / {blame.task}", tuple(blame_sentences(blame)), rows, method_of(blame))
+
+
+def _bar(trial: Trial | None, blame: Blame) -> Bar | None:
+    if trial is None or not trial.lost:
+        return None
+    least, most = explained_bounds(trial, blame.lost, blame.alpha)
+    count = max(0, round(blame.lost * (trial.back - trial.gone) / trial.lost))
+    return Bar(count, min(least, count), max(most, count), blame.lost)

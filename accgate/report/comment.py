@@ -15,7 +15,8 @@ Blocks, in order: `headline`, `notes` (advisory, bootstrap), `failure`, `sentenc
 
 Variables: `symbol`, `headline`, `sentences`, `steps` (each with `kind`, `words` of `text` and `is_code`); `result`,
 `about`, `guard`, `failure` (dataclasses with long texts cut, None where there is none); `rows` and `checks`, which the
-table and the details show, worst first, and `beside` (`CheckView` in views.py); `headings`, `figure_headings`,
+table and the details show, worst first, and `beside`, the checks by the pull request's own rules where those of its
+base decide (`CheckView` in views.py); `headings`, `figure_headings`,
 `group_headings`; `sections` of the table (with `rows` and `origins`, of which each is a model with `reference`,
 `commit`, `made`, and `settings` with `name`, `before`, `now`); `answers` (with `check`, `count`, `rows`, `before`,
 `now`); `cause` (`CauseView`, or None); `picture`, addresses for a light and a dark page, and `plot`, the same as text;
@@ -30,10 +31,10 @@ For templates of earlier versions these change: a row has five cells under other
 `changed` and `set_differently`; the settings that changed are those of `sections`; `rows` and `checks` come worst
 first; `headline` has no full stop; symbols are signs of text; the way to accept a loss is the last of `steps`.
 
-Values are raw, and each is escaped when it is printed, whatever the template does with it; an attribute of a tag is no
-place for one. Filters: those of Jinja that do not undo that, and `code` (a code span), `fenced` (a block), `summary`
+Each value is escaped when it is printed, whatever the template does with it. Never print one into an attribute of a
+tag. Filters: those of Jinja that do not undo the escaping, and `code` (a code span), `fenced` (a block), `summary`
 (within a line of HTML), `number` and `signed` (points), and `safe` (as it is). No file can be read. The template is
-rendered in a process of its own; where it fails or takes too long, the standard comment stands there and says why.
+rendered in a process of its own. Where it fails or takes too long, the standard comment is posted and says why.
 """
 
 import html
@@ -79,10 +80,9 @@ class About:
 
 @dataclass(frozen=True)
 class Failure:
-    """A run that ended without a result.
+    """A run that ended without a result, or with one that is not believed.
 
-    It has its exit code, and its log. Where there is a result that is not believed, `refusal` says why, and `log` what
-    disagrees.
+    Of the latter `refusal` says why, and `log` what disagrees.
     """
 
     exit_code: int
@@ -105,7 +105,7 @@ def render_comment(
 
     It has at most `limit` bytes in UTF-8. A comment that is too long loses flips first, then details of passing checks,
     other details, rows of changed rules and of passing checks; then names are cut. Headline, verdict and guard always
-    stay. `template` is a repository's own; this module's docstring describes it.
+    stay. `template` is a repository's own, described at the top of this module.
 
     Raises
     ------
@@ -124,8 +124,8 @@ def render_comment(
             values["cause"] = None if cause is None else cause.cut(limits)
             # A search that was made needs no advice to make it.
             values["steps"] = [step for step in values["steps"] if not (cause and cause.rows and BLAME in step.words)]
-            whole = fill_template(values, "comment.md.j2", template).encode("utf-8", "replace")
-            return whole.decode() if len(whole) <= limit else None
+            content = fill_template(values, "comment.md.j2", template).encode("utf-8", "replace")
+            return content.decode() if len(content) <= limit else None
 
         return _largest(text, all_limits)
 
@@ -143,9 +143,9 @@ def render_comment(
 
 
 def _limits_of(result: Result | None, flips: FlipsByCheck, limit: int) -> Sequence[Limits]:
-    """List the limits in which at least the flips and details would fit.
+    """List the limits in which the flips and details would fit if each had a short text.
 
-    They may be short.
+    Rendering the others would be wasted time.
     """
     checks = result.decided if result is not None else ()
 
@@ -158,13 +158,10 @@ def _limits_of(result: Result | None, flips: FlipsByCheck, limit: int) -> Sequen
 
 
 def _largest(text: Callable[[Limits], str | None], all_limits: Sequence[Limits]) -> str | None:
-    """Return the text in the first limits in which it fits, by bisection.
-
-    Each of them needs less than those before.
-    """
+    """Return the text in the widest limits in which it fits, by bisection."""
     text = cache(text)
-    if (whole := text(all_limits[0])) is not None:
-        return whole
+    if (complete := text(all_limits[0])) is not None:
+        return complete
     at = bisect_left(all_limits, True, 1, key=lambda limits: text(limits) is not None)
     return text(all_limits[at]) if at < len(all_limits) else None
 
@@ -223,10 +220,7 @@ def _short_guard(guard: Guard, changes: tuple[RuleChange, ...], limits: Limits) 
 
 
 def _waiting(result: Result, guard: Guard, about: About, limits: Limits) -> tuple[tuple[str, ...], tuple[Step, ...]]:
-    """Return sentences and steps of a passing run whose rules do not count yet.
-
-    It is on a pull request.
-    """
+    """Return sentences and steps of a passing run on a pull request that loosens the gate."""
     sentence = guard_sentence(result, guard)
     sentences = (sentence,) if sentence is not None else ()
     if guard.state == "unreadable" and guard.reason:
@@ -236,19 +230,13 @@ def _waiting(result: Result, guard: Guard, about: About, limits: Limits) -> tupl
 
 
 def _commands(config: str) -> str:
-    """Return the commands that record references and commit them.
-
-    They are those of a new accuracy.toml.
-    """
+    """Return the commands that record the references of a new accuracy.toml and commit them."""
     folder = posixpath.join(posixpath.dirname(config), "references")
     config, folder = shlex.quote(config), shlex.quote(folder)
     return f"accgate record {config}\ngit add {config} {folder}\ngit commit -m 'Record accuracy references'"
 
 
 def _link(url: str | None) -> str | None:
-    """Write the address as an attribute of HTML.
-
-    None where it is no plain web address.
-    """
+    """Escape a web address for an attribute of HTML, or return None where it is not a plain one."""
     plain = url is not None and len(url) <= 500 and re.fullmatch(r"https?://[\w.~:/?#\[\]@!$*+,;=%&-]+", url, re.ASCII)
     return html.escape(url) if plain and url else None

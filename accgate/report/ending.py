@@ -1,7 +1,7 @@
-"""How a run ends in a terminal.
+"""The end of a run in a terminal.
 
-It prints headline, sentences, a plot of the checks, what changed, what to do, and the exit code. The order and the
-sentences are those of the comment, in at most 80 columns. Colour is for the signs only.
+It prints headline, sentences, a plot of the checks, what changed, what to do, and the exit code. Order and sentences
+are those of the comment, in at most 80 columns. Only the signs are coloured.
 """
 
 from collections.abc import Iterator, Sequence
@@ -11,7 +11,7 @@ from rich.text import Text
 
 from accgate.guard.state import Guard
 from accgate.report import words
-from accgate.report.flips import Answers, FlipsByCheck
+from accgate.report.flips import Answers, FlipsByCheck, first_answers
 from accgate.report.forest import Row, row_cells, row_scale, rows_of
 from accgate.report.story import SIGNS, WAITING, Story, guard_sentence, name_in, story_of
 from accgate.report.terminal import COLOURS, print_table
@@ -33,7 +33,7 @@ NOTES = 3  # of a check
 GROUPS = 5
 LONGEST = 34  # characters of a group's name
 RULES = 20  # more would scroll the verdict away
-# For a terminal that has no UTF-8.
+# Signs for a terminal that has no UTF-8.
 PLAIN = str.maketrans({
     "✕": "x", "✓": "v", "○": "o", "▽": "v", "△": "^", "◆": "#", "●": "o", "─": "-", "├": "|", "┤": "|", "┊": ":",
     "┼": "+", "■": "#", "▕": "=", "→": "->", "−": "-", "–": "-", "…": "~", "≥": ">=", "\u200b": "",
@@ -43,11 +43,12 @@ PLAIN = str.maketrans({
 def print_result(
     console: Console, result: Result, flips: FlipsByCheck | None = None, *, report: str = "", place: str = ""
 ) -> None:
-    """Print the end of a run, and where more of it is to be read.
+    """Print the end of a run.
 
-    That is the report's file, where it left one. `place` is that of accgate.json, where a command must be told of it.
+    `report` is the report's file, if there is one. `place` is the argument by which `accgate report` finds the run, and
+    is empty where it needs none.
     """
-    story = story_of(result, flips)
+    story = story_of(result)
     printer = _Printer(console)
     _print_headline(printer, story)
     if story.sentences:
@@ -61,8 +62,8 @@ def print_result(
     if story.settings and story.lead is not None and story.lead.verdict != "pass":
         several = len({verdict.model for verdict in result.decided}) > 1
         _print_settings(printer, story.settings, f", {visible(story.lead.model or '')}" if several else "")
-    if story.answers is not None:
-        _print_answers(printer, story.answers)
+    if (answers := first_answers(story.checks, flips or {})) is not None:
+        _print_answers(printer, answers)
     _print_steps(printer, story, report, place)
     cost, saved = words.cost(result), words.savings(result)
     spent = f"{cost}{'' if saved is None else f'; {saved}'}. " if cost else ""
@@ -89,7 +90,7 @@ class _Printer:
         self.console.print(line, no_wrap=True, crop=False, overflow="ignore")
 
     def paragraph(self, text: Text | str, *, indent: int = 2, hanging: int | None = None, first: str = "") -> None:
-        """Print a paragraph, its first line after `first`, the others `hanging` columns in."""
+        """Print a paragraph. Its first line follows `first`, the others are indented by `hanging` columns."""
         body = text if isinstance(text, Text) else Text(visible(text))
         deep = indent if hanging is None else hanging
         lines = body.wrap(self.console, max(self.width - deep, 8))
@@ -109,9 +110,9 @@ def _print_headline(printer: _Printer, story: Story) -> None:
 
 
 def _print_plot(printer: _Printer, rows: Sequence[Row]) -> None:
-    """Print a row for each check.
+    """Print each check with its interval as a drawing, and its change.
 
-    It has sign, name, interval, change, and where there is room the interval's figures.
+    A wide terminal has room for the interval's figures too.
     """
     shows_figures = printer.width >= NARROW
     names = min(18 if shows_figures else 16, 2 + max(len(row.name) for row in rows))
@@ -140,12 +141,9 @@ def _print_plot(printer: _Printer, rows: Sequence[Row]) -> None:
 
 
 def _print_undecided(printer: _Printer, result: Result, story: Story) -> None:
-    """Print what undecided checks behind the first lack.
-
-    The first one's reason is not repeated.
-    """
-    told = ("pass", "regression")
-    rest = [verdict for verdict in story.checks if verdict is not story.lead and verdict.verdict not in told]
+    """Print what the undecided checks lack, except the first, which the headline names."""
+    decided = ("pass", "regression")
+    rest = [verdict for verdict in story.checks if verdict is not story.lead and verdict.verdict not in decided]
     names = {verdict: clip(visible(name_in(result, verdict)), 32, "…") for verdict in rest[:GROUPS]}
     width = max(map(len, names.values()), default=0)
     for verdict in rest[:GROUPS]:
@@ -165,10 +163,7 @@ def _lack(verdict: Verdict) -> str:
 
 
 def _print_notes(printer: _Printer, result: Result, story: Story) -> None:
-    """Print what else a check's figures do not say.
-
-    It is replies, groups, drift and remarks.
-    """
+    """Print remarks on replies, groups, drift and reasons of each check."""
     printed = False
     for verdict in story.checks:
         name = f"{visible(name_in(result, verdict))}: " if len(story.checks) > 1 else ""
@@ -183,18 +178,15 @@ def _print_notes(printer: _Printer, result: Result, story: Story) -> None:
 
 
 def _notes(verdict: Verdict, *, is_lead: bool) -> Iterator[str]:
-    """Return the remarks on one check, without full stops.
-
-    Those that the sentences have are left out.
-    """
+    """Yield the remarks on one check that the sentences leave out, without full stops."""
     yield from filter(None, (collapse_sentence(verdict), readings_sentence(verdict), drift_sentence(verdict)))
-    if verdict.p_value is None:  # of the first check the sentences have the first reason, of the others all stand above
+    if verdict.p_value is None:  # the first check's first reason is among the sentences; other checks' are above
         yield from verdict.reasons[1 : NOTES + 1] if is_lead else ()
         return
     lack = lack_sentence(verdict) if verdict.verdict == "inconclusive" else ""
-    told = {*RESOLUTION, "unread"} if is_lead and verdict.verdict == "regression" else RESOLUTION
+    elsewhere = {*RESOLUTION, "unread"} if is_lead and verdict.verdict == "regression" else RESOLUTION
     pairs = zip(verdict.causes, verdict.reasons, strict=True)
-    texts = (text.removesuffix(".") for cause, text in pairs if cause.kind not in told)
+    texts = (text.removesuffix(".") for cause, text in pairs if cause.kind not in elsewhere)
     remarks = [text for text in texts if text.lower() != lack.lower()]
     yield from remarks[:NOTES]
     if len(remarks) > NOTES:
@@ -202,10 +194,7 @@ def _notes(verdict: Verdict, *, is_lead: bool) -> Iterator[str]:
 
 
 def print_groups(console: Console, verdict: Verdict, *, most: int | None = None) -> None:
-    """Print the table of a check's groups, at most so many.
-
-    Those that fell most surely come first.
-    """
+    """Print the table of a check's groups, at most `most`, those that fell most surely first."""
     rows = [[clip(visible(name), LONGEST, " …"), n, *rest] for name, n, _, _, *rest in group_rows(verdict)]
     print_table(console, GROUP_HEADINGS[:2] + GROUP_HEADINGS[4:], rows[:most], left=(0,))
     if most is not None and len(rows) > most:
@@ -228,10 +217,7 @@ def _print_settings(printer: _Printer, settings: Sequence[Setting], of: str) -> 
 
 
 def _print_answers(printer: _Printer, answers: Answers) -> None:
-    """Print the first answers that got worse.
-
-    Replies are right-aligned in columns as wide as they need.
-    """
+    """Print the first answers that got worse, with replies in columns as wide as they need."""
     title = f"  Answers that got worse, {len(answers.rows)} of {answers.count:,}"
     if printer.width < 50:
         printer.paragraph(title)
@@ -278,9 +264,9 @@ def _print_steps(printer: _Printer, story: Story, report: str, place: str) -> No
 
 
 def guard_ending(result: Result | None, guard: Guard, head_sha: str, exit_code: int, *, commands: bool) -> list[str]:
-    """Return the lines with which `publish` ends where a pull request loosens the gate.
+    """Return the last lines of `publish` for a passing run that waits for an approval.
 
-    The run passes. Else there are none.
+    Any other run has none.
     """
     if result is None or result.verdict != "pass" or guard.holds or not (sentence := guard_sentence(result, guard)):
         return []

@@ -1,12 +1,8 @@
-"""The samples that got worse, with their prompts and replies.
-
-They come from the run folder and the reference.
-"""
+"""The samples that got worse, with their prompts and both replies."""
 
 import os
 from collections.abc import Mapping, Sequence
-from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple, TypeAlias
 
@@ -16,22 +12,21 @@ from accgate.text import clip, visible
 from accgate.verdict import Verdict
 from accgate.verdict.findings import COLLAPSED, subject_of
 
-SHOWN = 10
+SHOWN = 10  # flips of a check in a report that does not list all samples
 ANSWERS = 3
 WIDTH = 60  # characters of an answer
 LONGEST = 4_000  # characters of a reply in which the last difference is looked for
 SCANNED = 8  # characters read for each one shown: a reply of a megabyte costs no more than a short one
-Entry = tuple[str | None, float | None]  # a text, and the score beside it where there is one
-
-NOTHING: Entry = (None, None)
+Reply = tuple[str | None, float | None]  # its text, and its score where the file has one
 
 
 @dataclass(frozen=True)
 class Flip:
     """One sample that got worse.
 
-    Texts, and scores in points, are None where the files do not hold them. `id` is the dataset's own where it has one,
-    and `got` what follows the candidate's reasoning. `sign` stands before the prompt of one that all runs lost.
+    `before` and `got` are the replies of reference and candidate, `got` without its reasoning. Texts, and scores in
+    points, are None where the files do not hold them. `id` is the dataset's own where it has one. `sign` marks a sample
+    that all runs lost, and stands before its prompt.
     """
 
     id: str
@@ -51,29 +46,33 @@ FlipsByCheck: TypeAlias = Mapping[tuple[str | None, str | None], Sequence[Flip]]
 def flips_of(verdict: Verdict, run_folder: Path, *, shown: int = SHOWN) -> tuple[Flip, ...]:
     """Return the first `shown` flips of a check, worst first.
 
-    `run_folder` is where accgate.json lies; without record files there the flips have ids only.
+    `run_folder` is where accgate.json lies. Without record files there the flips have ids only.
     """
     ids = verdict.flips[:shown]
     signs = dict.fromkeys(() if verdict.collapse is None else verdict.collapse.ids[:shown], COLLAPSED)
     if not ids or verdict.model is None or verdict.task is None:
         return tuple(Flip(id_, None, None, None, None, sign=signs.get(id_, "")) for id_ in ids)
-    paths = paths_of(run_folder, verdict.model, verdict.task)
-    wanted = set(ids)
-    prompts = _columns(paths.prompts, "prompt", wanted)
-    before = _columns(paths.before, "reply", wanted)
+    paths, wanted = paths_of(run_folder, verdict.model, verdict.task), set(ids)
+    rows = (row for row in read_gzip_lines(paths.prompts, "prompt") if row["id"] in wanted)
+    prompts: dict[str, str] = {row["id"]: row["prompt"] for row in rows if row["prompt"] is not None}
+    head = shared_head([*prompts.values()])
+    rows = (row for row in read_gzip_lines(paths.before, "reply") if row["id"] in wanted)
+    before = {(row["id"], row.get("repeat", 0)): (row["reply"], row.get("score")) for row in rows}
     by_id: dict[str, list[Record]] = {}
     for record in records_with(paths.records, wanted):
         by_id.setdefault(record.id, []).append(record)
-    flips = [_flip(id_, prompts.get((id_, 0), NOTHING)[0], by_id.get(id_, []), before) for id_ in ids]
-    flips = [replace(flip, sign=signs.get(id_, "")) for id_, flip in zip(ids, flips, strict=True)]
-    head = shared_head([flip.prompt for flip in flips if flip.prompt is not None])
-    return tuple(flip if flip.prompt is None else replace(flip, prompt=flip.prompt[len(head) :]) for flip in flips)
+    return tuple(
+        _flip(
+            id_, prompts[id_][len(head) :] if id_ in prompts else None, by_id.get(id_, []), before, signs.get(id_, "")
+        )
+        for id_ in ids
+    )
 
 
 def shared_head(prompts: Sequence[str]) -> str:
-    """Return the whole lines with which all prompts begin.
+    """Return the whole lines with which several prompts begin, as few-shot examples.
 
-    Few-shot examples do so. Of a single prompt there are none.
+    A single prompt shares none.
 
     >>> shared_head(["1 + 1 = 2\\n3 + 4 =", "1 + 1 = 2\\n3 + 9 ="])
     '1 + 1 = 2\\n'
@@ -87,26 +86,20 @@ def flips_of_result(result: Result, run_folder: Path) -> FlipsByCheck:
     return {(v.model, v.task): flips_of(v, run_folder) for v in result.checks if v.verdict != "pass"}
 
 
-def _columns(path: Path, column: str, wanted: AbstractSet[str]) -> Mapping[tuple[str, int], Entry]:
-    """Read a column of a compressed file and the score, by (id, repeat).
-
-    They are of the samples wanted.
-    """
-    rows = read_gzip_lines(path, column)
-    return {(row["id"], row.get("repeat", 0)): (row[column], row.get("score")) for row in rows if row["id"] in wanted}
-
-
-def _flip(id_: str, prompt: str | None, records: Sequence[Record], before: Mapping[tuple[str, int], Entry]) -> Flip:
+def _flip(
+    id_: str, prompt: str | None, records: Sequence[Record], before: Mapping[tuple[str, int], Reply], sign: str
+) -> Flip:
     if not records:
-        text, score = before.get((id_, 0), NOTHING)
-        return Flip(id_, prompt, None, text, None, score)
+        text, score = before.get((id_, 0), (None, None))
+        return Flip(id_, prompt, None, text, None, score, sign=sign)
     worst = min(records, key=lambda record: (record.score is not None, record.score or 0.0, record.repeat))
-    text, score = before.get(worst.key, NOTHING)
-    return Flip(worst.shown_id, prompt, worst.target, text, reply_text(worst), score, worst.score, worst.reasoning)
+    text, score = before.get(worst.key, (None, None))
+    reply = reply_text(worst)
+    return Flip(worst.shown_id, prompt, worst.target, text, reply, score, worst.score, worst.reasoning, sign)
 
 
 def reply_text(record: Record) -> str | None:
-    """Return what a sample replied, or why there is nothing."""
+    """Return the reply of a record without its reasoning, or why it has none."""
     if record.reply is None:
         return record.error
     if record.reply.strip() or record.reading in (None, "read"):
@@ -115,7 +108,7 @@ def reply_text(record: Record) -> str | None:
 
 
 def excerpt(text: str | None, length: int = 160) -> str:
-    """Return the end of a text on one line, where the question mostly is.
+    """Return the end of a prompt, where the question mostly is, on one line.
 
     >>> excerpt("Solved examples.\\n\\nWhat is 2 + 2?", length=16)
     '… What is 2 + 2?'
@@ -129,16 +122,13 @@ def opening(text: str | None, length: int = 160) -> str:
     >>> opening("The answer is 4, because two and two make four.", length=18)
     'The answer is 4, …'
     """
-    whole = (text or "").strip()
-    more = " …" if len(whole) > SCANNED * length else ""
-    return clip(visible(whole[: SCANNED * length]) + more, length, " …")
+    stripped = (text or "").strip()
+    more = " …" if len(stripped) > SCANNED * length else ""
+    return clip(visible(stripped[: SCANNED * length]) + more, length, " …")
 
 
 class Answer(NamedTuple):
-    """A sample that got worse.
-
-    It has its own id if there is one, the end of its prompt, and both replies cut to the difference.
-    """
+    """A sample that got worse: the end of its prompt, and both replies cut to where they differ."""
 
     prompt: str
     before: str
@@ -147,10 +137,9 @@ class Answer(NamedTuple):
 
 @dataclass(frozen=True)
 class Answers:
-    """At most three answers of the first check that lost some.
+    """The first three answers that a check lost, of `count`.
 
-    `count` is how many it lost. `before` and `now` head the columns: they say right and wrong only where every score is
-    100 and 0.
+    `before` and `now` head the columns. They say "right" and "wrong" only where every score is 100 or 0.
     """
 
     check: str
@@ -161,42 +150,26 @@ class Answers:
 
 
 def first_answers(checks: Sequence[Verdict], flips: FlipsByCheck) -> Answers | None:
-    """Return the first answers of the first regression that has any.
-
-    They must have their texts.
-    """
+    """Return the first lost answers of the first regression whose prompts are known."""
     for verdict in checks:
-        rows = [flip for flip in flips.get((verdict.model, verdict.task), ()) if flip.prompt is not None]
-        if verdict.verdict == "regression" and rows:
-            return answers_of(verdict, rows)
+        flips_here = flips.get((verdict.model, verdict.task), ()) if verdict.verdict == "regression" else ()
+        if not (first := [flip for flip in flips_here if flip.prompt is not None][:ANSWERS]):
+            continue
+        rows = tuple(Answer(_question(verdict, flip), *cut_to_difference(flip.before, flip.got)) for flip in first)
+        is_plain = all((flip.score_before, flip.score) == (100.0, 0.0) for flip in first)
+        before, now = ("Before, right", "Now, wrong") if is_plain and verdict.higher_is_better else ("Before", "Now")
+        return Answers(subject_of(verdict), verdict.lost or len(verdict.flips), rows, before, now)
     return None
 
 
-def answers_of(verdict: Verdict, flips: Sequence[Flip]) -> Answers:
-    """Return the first three of a check's answers that got worse.
-
-    They are cut to where the replies differ.
-    """
-    first = flips[:ANSWERS]
-    rows = tuple(Answer(_question(verdict, flip), *cut_to_difference(flip.before, flip.got)) for flip in first)
-    is_plain = all((flip.score_before, flip.score) == (100.0, 0.0) for flip in first)
-    before, now = ("Before, right", "Now, wrong") if is_plain and verdict.higher_is_better else ("Before", "Now")
-    return Answers(subject_of(verdict), verdict.lost or len(verdict.flips), rows, before, now)
-
-
 def _question(verdict: Verdict, flip: Flip) -> str:
-    """Return the end of a prompt, after the user's own id.
-
-    It is one that is no digest.
-    """
+    """Return the end of a prompt, after the sample's id where the dataset gave it."""
     prompt = excerpt(flip.prompt, 2 * WIDTH)
     return f"{flip.sign}{prompt if flip.id in verdict.flips else f'{opening(flip.id, WIDTH)}: {prompt}'}"
 
 
 def cut_to_difference(before: str | None, now: str | None, width: int = WIDTH) -> tuple[str, str]:
-    """Cut both replies to a line each around where they last differ.
-
-    A line has at most `width` characters.
+    """Cut both replies to at most `width` characters around where they last differ.
 
     >>> cut_to_difference("6 + 14 is 20.", "6 + 14 is 18.", 10)
     ('… is 20.', '… is 18.')
@@ -209,9 +182,9 @@ def cut_to_difference(before: str | None, now: str | None, width: int = WIDTH) -
 
 
 def _cut(text: str, same: int, width: int) -> str:
-    """Cut the text some characters behind the last difference.
+    """Cut a text a quarter of the width behind the last difference, and fill the rest with the words before.
 
-    It keeps the words before it that there is room for.
+    The last `same` characters are those after the difference.
     """
     end = len(text) - max(0, same - width // 4)
     head = text[:end].rstrip()

@@ -1,7 +1,7 @@
 """A forest plot of a run's checks.
 
-It shows the change of each with its interval, as an SVG for a comment and as text. Worse is left. Places are points of
-the checks' own scale; a check whose figure is a statistic has no row.
+It shows the change of each in points with its interval, as an SVG for a comment and as text. Worse is left. A check
+that is decided on a statistic has another unit, and no row.
 """
 
 import unicodedata
@@ -30,10 +30,10 @@ FAR = 3.0  # times the median interval, or the largest change, to which one chec
 
 @dataclass(frozen=True)
 class Place:
-    """Where a check lies on the common scale.
+    """Where a check lies on the common scale, in points turned so that worse is below 0.
 
-    It is in points, turned so that worse is below 0. `ends` are its interval's, `limit` is the change at which the
-    check fails, for one that did, and `sees` the drop that it can detect.
+    `ends` are those of its interval. `limit` is the change at which a failed check failed, and `sees` the drop that a
+    check can detect.
     """
 
     change: float
@@ -43,11 +43,8 @@ class Place:
 
 
 def place_of(verdict: Verdict) -> Place | None:
-    """Return the place of a check.
-
-    None where it has no difference.
-    """
-    # Of a run that stopped early this lies in its interval too.
+    """Return the place of a check, if it has a difference."""
+    # The raw difference of a run that stopped early always lies in its interval; the corrected one may not.
     if (change := verdict.difference if verdict.difference_raw is None else verdict.difference_raw) is None:
         return None
     higher, ends = verdict.higher_is_better, None if verdict.interval is None else verdict.interval.two_sided
@@ -61,7 +58,7 @@ def place_of_group(group: GroupFigures, higher_is_better: bool) -> Place:
 
 
 def _turned(ends: tuple[float, float] | None, higher_is_better: bool) -> tuple[float, float] | None:
-    """Both ends of an interval, the worse one first."""
+    """Return both ends of an interval, the worse one first."""
     if ends is None:
         return None
     low, high = sorted(oriented(end, higher_is_better) for end in ends)
@@ -76,9 +73,9 @@ def _limit(verdict: Verdict) -> float | None:
 
 
 def scale_of(places: Sequence[Place]) -> Axis:
-    """Return the common scale.
+    """Return a scale that holds 0, every change, and most intervals.
 
-    0, every change and most intervals fit in, and what a check can detect where that is not far.
+    The drop that a check can detect is on it where it is near enough.
     """
     intervals = [place.ends for place in places if place.ends is not None]
     ends = [0.0, *(place.change for place in places)]
@@ -92,10 +89,7 @@ def scale_of(places: Sequence[Place]) -> Axis:
 
 @dataclass(frozen=True)
 class Row:
-    """A check in a plot.
-
-    `figure` is its change as it is printed.
-    """
+    """A check in a plot. `figure` is its change as text."""
 
     name: str
     model: str
@@ -106,9 +100,9 @@ class Row:
 
 
 def rows_of(checks: Sequence[Verdict]) -> list[Row]:
-    """Return the rows of checks that have a place, at most 40.
+    """Return the rows of at most 40 checks that have a place.
 
-    Those of one model are together. The order of the checks stays, and models come in the order of their first check.
+    Checks of one model stand together, and models come in the order of their first check.
     """
     rows = [row for verdict in checks if (row := _row(verdict)) is not None][:MOST]
     models = list(dict.fromkeys(row.model for row in rows))
@@ -144,9 +138,9 @@ def description_of(rows: Sequence[Row]) -> str:
 
 
 def forest_files(checks: Sequence[Verdict]) -> dict[str, str]:
-    """Draw the plot as SVG for a light and a dark page.
+    """Draw the plot as SVG for a light and a dark page, by the names of the files.
 
-    It is 400 pixels wide, and the files are by their names. There is none for fewer than two rows.
+    There is no file for fewer than two rows.
     """
     rows = rows_of(checks)
     if len(rows) < 2:
@@ -172,7 +166,7 @@ def forest_files(checks: Sequence[Verdict]) -> dict[str, str]:
 def row_cells(row: Row, scale: Axis, *, whole: bool = False) -> str:
     """Draw the interval of a row on a line of `scale.end` + 1 characters.
 
-    It has no spaces at its end. With `whole` the ends of the interval and the limit have marks of their own.
+    Spaces at the end are left out. With `whole` the ends of the interval and the limit are marked.
     """
     cells = [" "] * (int(scale.end) + 1)
     position = row.place
@@ -193,9 +187,9 @@ def row_cells(row: Row, scale: Axis, *, whole: bool = False) -> str:
 
 
 def text_plot(checks: Sequence[Verdict]) -> str | None:
-    """Draw the plot as text, 38 columns wide, which a phone does not break.
+    """Draw the plot as text, 38 columns wide so that a phone does not break its lines.
 
-    None for fewer than two rows.
+    Return None for fewer than two rows.
     """
     rows = rows_of(checks)
     if len(rows) < 2:
@@ -215,7 +209,7 @@ def text_plot(checks: Sequence[Verdict]) -> str | None:
 
 
 def _narrow(text: str) -> str:
-    """Put a mark for each character that is not one column wide."""
+    """Replace each character that is not one column wide by a question mark."""
     wide = ("W", "F")
     return "".join(
         "?" if unicodedata.east_asian_width(c) in wide or unicodedata.combining(c) or not c.isprintable() else c

@@ -1,7 +1,4 @@
-"""How much of a run fits into a comment.
-
-Limits go from wide to narrow, and a run has its texts cut to one of them.
-"""
+"""How much of a run a comment shows, and the cutting of texts to that."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -16,11 +13,10 @@ from accgate.verdict import Verdict
 
 @dataclass(frozen=True)
 class Limits:
-    """How much is shown.
+    """How many things of each kind are shown, and how long texts may be in characters.
 
-    It is flips of each check, rows, details, and the length of names and reasons in characters. `groups` are the rows
-    of a check's table of groups, and `group_lines` the checks whose outstanding groups are named. `answers` and
-    `settings` stand unfolded; `plot` says whether a picture as text does.
+    `flips` are for each check, `groups` are the rows of a check's table of groups, and `group_lines` counts the checks
+    whose outstanding groups are named. None means all.
     """
 
     flips: int = 10
@@ -39,7 +35,7 @@ class Limits:
     group_lines: int = 20
 
 
-LESS: Sequence[dict[str, Any]] = (  # than in the limits before; what matters least goes first
+LESS: Sequence[dict[str, Any]] = (  # each step's change to the limits before it; what matters least goes first
     {"flips": 5}, {"flips": 2}, {"flips": 0}, {"group_lines": 5}, {"passing_details": False}, {"plot": False},
     {"details": False}, {"changes": 30},
     {"passing_rows": 100}, {"passing_rows": 10}, {"names": 40, "reasons": 200}, {"passing_rows": 0, "log": 20},
@@ -80,10 +76,7 @@ def shorten_result(result: Result, limits: Limits) -> Result:
 
 
 def changes_of(guard: Guard | None, limits: Limits) -> tuple[RuleChange, ...]:
-    """Return the changes of rules that there is room for.
-
-    Those that loosen come first.
-    """
+    """Return the changes of rules that there is room for, those that loosen first."""
     if guard is None:
         return ()
     order = ("loosening", "new", "tightening")

@@ -1,7 +1,4 @@
-"""The Markdown report, and any text made inert in Markdown.
-
-The pull-request comment uses the same templates.
-"""
+"""The Markdown report, and the escaping that makes any text inert in Markdown."""
 
 from __future__ import annotations
 
@@ -44,7 +41,7 @@ def render_markdown(result: Result, flips: FlipsByCheck | None = None) -> str:
 def values_of(
     result: Result | None, flips: FlipsByCheck, limits: Limits, *, answers_commands: bool = False
 ) -> dict[str, Any]:
-    """Return the variables of a template that are about the run."""
+    """Return the variables that templates of report and comment share."""
     short = None if result is None else shorten_result(result, limits)
     views = Checks() if result is None or short is None else checks_of(result, short, flips, limits)
     story = story_of(short, answers_commands=answers_commands)
@@ -96,10 +93,7 @@ def fill_template(values: Mapping[str, Any], name: str, template: str | None = N
 
 @cache
 def environment() -> InertEnvironment:
-    """Return the environment of all Markdown templates.
-
-    What they print is inert text.
-    """
+    """Return the environment of all Markdown templates, which escapes what they print."""
     from markupsafe import Markup
 
     from accgate.report.sandbox import InertEnvironment
@@ -131,10 +125,10 @@ MARKS = 4  # combining marks on one letter: more would cover the lines around it
 
 
 def cell(text: Any) -> str:
-    """Make any text inert in Markdown.
+    """Make any text inert in a paragraph, list or table cell of Markdown.
 
-    No markup, mention, link, HTML or line break is left. It may stand in a paragraph, a list or a cell of a table, and
-    reads well where nobody renders it. It is no attribute of a tag.
+    No markup, mention, link, HTML or line break is left, and the source stays readable. Never use it for an attribute
+    of a tag.
 
     >>> cell("mmlu_pro: a|b, 3 * 4 <b>")
     'mmlu_pro: a\\\\|b, 3 * 4 &lt;b>'
@@ -147,7 +141,7 @@ def cell(text: Any) -> str:
 def summary(text: Any) -> str:
     """Make any text inert within a line of HTML, such as the summary of a fold.
 
-    Markdown's escapes would show there.
+    There Markdown's backslashes would show.
 
     >>> summary("mmlu_pro *x* <b>")
     'mmlu_pro *x* &lt;b>'
@@ -156,9 +150,9 @@ def summary(text: Any) -> str:
 
 
 def code(text: Any) -> str:
-    """Write any text as a code span, which GitHub leaves alone.
+    """Write any text as a code span.
 
-    It is one of HTML where it holds what ends or parts one.
+    A text that would end a span of Markdown, or divide a table cell, becomes an HTML element.
 
     >>> code("kv_cache_dtype"), code("`x` | <b>")
     ('`kv_cache_dtype`', '<code>&#96;x&#96; &#124; &lt;b&gt;</code>')
@@ -199,7 +193,7 @@ ANSI = re.compile(r"\x1b(?:\][^\x07\x1b]*(?:\x07|\x1b\\)?|\[[0-?]*[ -/]*[@-~]?|[
 def tail(log: str, lines: int) -> str:
     """Return the last lines of a log as plain text.
 
-    They are without colours, control characters and overwritten progress.
+    Colours, control characters, empty lines and overwritten progress are left out.
 
     >>> tail("loading\\n 10%\\r100%\\n\\x1b[31mout of memory\\x1b[0m\\n", 2)
     '100%\\nout of memory'
@@ -216,10 +210,10 @@ def tail(log: str, lines: int) -> str:
 def fence(text: str, language: str = "text") -> str:
     """Write any text as a fenced block that it cannot end.
 
-    GitHub's runner finds no command in it.
+    GitHub's runner finds no workflow command in it.
 
-    >>> fence("a ``` b").splitlines()[0]
-    '````text'
+    >>> fence("a ``` b").splitlines()[0], fence("a").splitlines()[0]
+    ('````text', '```text')
     """
     inert = text.replace("::", ":\u200b:").replace("##[", "##\u200b[")
     fence = "`" * max(3, 1 + max(map(len, re.findall("`+", inert)), default=0))
@@ -227,9 +221,9 @@ def fence(text: str, language: str = "text") -> str:
 
 
 def interrupted_report(checks: Sequence[Check], evaluated: Sequence[EvaluatedCheck]) -> str:
-    """Write the Markdown report of a run that was stopped, without a mean.
+    """Write the Markdown report of a run that was stopped.
 
-    What finished first is no random subset.
+    It gives no means: the samples that finish first are the short ones, not a random subset.
     """
     evaluations = {item.check.key: item.evaluation for item in evaluated}
     rows = []

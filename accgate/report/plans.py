@@ -1,7 +1,4 @@
-"""The plan in a terminal.
-
-It has each check in words and as a table, what it costs, and the noise that it was planned with.
-"""
+"""A plan in words: its checks, what they cost, and the noise that they were planned with."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import astuple
@@ -28,10 +25,7 @@ from accgate.verdict import words_of
 
 
 def gate_sentence(file: Path, gate: Gate, checks: Sequence[Check]) -> str:
-    """Say the error rates of the gate as a whole.
-
-    It adds how many harmless changes a run of these checks fails.
-    """
+    """Say the error rates of the gate, and how many harmless changes it fails."""
     required = [check for check in checks if check.design.tier == "required"]
     advisory = f", {len(checks) - len(required)} of them advisory" if len(required) < len(checks) else ""
     is_shared = len(required) > 1 and gate.correction != "none"
@@ -47,10 +41,7 @@ def gate_sentence(file: Path, gate: Gate, checks: Sequence[Check]) -> str:
 
 
 def print_plan(console: Console, checks: Sequence[Check], *, title: str, table: bool) -> None:
-    """Print the plan of each check in a sentence.
-
-    With `table` its figures follow as a table.
-    """
+    """Print the plan of each check in a sentence, with `table` after a table of all figures."""
     console.print(Text(title))
     if table:
         print_table(console, HEADINGS, [_row(check) for check in checks], left=(0, 1, 2))
@@ -60,7 +51,7 @@ def print_plan(console: Console, checks: Sequence[Check], *, title: str, table: 
 
 
 def print_overall(console: Console, gate: Gate, checks: Sequence[Check]) -> None:
-    """Print what the overall check of each model sees, where there is one."""
+    """Print which drop the overall check of each model detects, where there is one."""
     account = account_of(gate, [check for check in checks if check.design.tier == "required"])
     for model in account.pooled:
         sees = _overall_sentence(account.of_overall(model), [check for check in checks if check.model == model])
@@ -90,16 +81,13 @@ def print_costs(console: Console, costs: Sequence[Estimate]) -> None:
         console.print(Text(total))
 
 
-def theta_sentence(whole: Plan, early: Plan) -> str:
-    """Say how many samples show a drop.
-
-    It is all of them asked, and with an early stop.
-    """
-    share = 100 * (whole.discordance or 0.0)
+def theta_sentence(fixed: Plan, early: Plan) -> str:
+    """Say how many samples show a drop, with a fixed number and with an early stop."""
+    share = 100 * (fixed.discordance or 0.0)
     return (
-        f"A drop of {whole.theta_target:g} points: {count_of(whole.n, 'sample')}, or at most {early.n:,} with an early "
+        f"A drop of {fixed.theta_target:g} points: {count_of(fixed.n, 'sample')}, or at most {early.n:,} with an early "
         f"stop ({early.expected_n_healthy:,.0f} on average where nothing changed), if {share:g}% of them change their "
-        f"score. Seen with probability {1 - whole.beta:g} at alpha {whole.alpha:g}; `accgate sigma` measures your own "
+        f"score. Seen with probability {1 - fixed.beta:g} at alpha {fixed.alpha:g}; `accgate sigma` measures your own "
         "noise."
     )
 
@@ -146,10 +134,7 @@ UNKNOWN = "its standard deviation is not known: set sigma"
 
 
 def plan_sentence(check: Check) -> str:
-    """Say how many samples a check takes and what they see.
-
-    The words follow its name.
-    """
+    """Say how many samples a check takes and what they see, to follow its name."""
     basis = "" if check.discordance is None else f" if {100 * check.discordance:g}% of them change their score"
     if check.theta is None:
         statistic = check.task.content.aggregate
@@ -172,10 +157,7 @@ def plan_sentence(check: Check) -> str:
 
 
 def _pairing(check: Check) -> list[str]:
-    """Say how many samples are enough with per-sample scores of the reference.
-
-    It is empty for a check that has them.
-    """
+    """Say how many samples would be enough if the reference had scores of single samples."""
     if check.test != "two-sample" or not check.theta:
         return []
     share = ASSUMED_DISCORDANCE if check.design.discordance is None else check.design.discordance
@@ -188,10 +170,7 @@ def _pairing(check: Check) -> list[str]:
 
 
 def cost_sentence(estimate: Estimate) -> str:
-    """Say when a check's verdict is expected, and what it will cost.
-
-    It adds where the figures come from.
-    """
+    """Say when a check's verdict is expected, what it costs, and where these figures come from."""
     parts, most, healthy = [expected_text(estimate)], estimate.most, estimate.healthy or estimate.most
     for noun, text, figures in (
         ("tokens", compact, (most.tokens, healthy.tokens)),
@@ -203,10 +182,7 @@ def cost_sentence(estimate: Estimate) -> str:
 
 
 def total_sentence(estimates: Sequence[Estimate]) -> str | None:
-    """Say when the verdict of all checks is expected, one after the other.
-
-    None for a single check.
-    """
+    """Say when all checks will be decided, one after the other, if there are several."""
     checks = [each for each in estimates if each.ends != "recording"] or estimates
 
     def total(name: str) -> Cost:
@@ -217,8 +193,8 @@ def total_sentence(estimates: Sequence[Estimate]) -> str | None:
     if len(estimates) < 2:
         return None
     ends = min((each.ends for each in checks), key=("early", "all", "recording").index)
-    whole = Estimate("", "", total("most"), total("healthy"), total("dropped"), (), ends=ends)
-    return f"All checks: {cost_sentence(whole)}"
+    together = Estimate("", "", total("most"), total("healthy"), total("dropped"), (), ends=ends)
+    return f"All checks: {cost_sentence(together)}"
 
 
 def print_noise(console: Console, noise: Noise) -> None:
@@ -258,7 +234,7 @@ def _interval(value: float | None, low: float | None, high: float | None) -> str
     return f"{number(value)} (95%: {number(low)} to {number(high)})"
 
 
-COLUMNS = {  # of a plan as plain data, with the place of each in its check
+COLUMNS = {  # keys of a plan as JSON, with the attribute of the check that each holds
     "model": "model", "task": "task.name", "baseline": "baseline", "test": "choice.name", "n": "n",
     "repeats": "repeats", "alpha": "design.alpha", "alpha_planned": "alpha_planned", "beta": "design.beta",
     "sigma": "design.sigma", "discordance": "discordance", "theta": "theta", "theta_target": "design.theta",

@@ -1,7 +1,4 @@
-"""Progress of a check.
-
-It is a bar in a terminal, and a line now and then in a log.
-"""
+"""The progress of a check, as a bar in a terminal and as lines in a log."""
 
 from __future__ import annotations
 
@@ -20,9 +17,9 @@ from accgate.report.words import expected_text
 from accgate.text import clip, clock_text, number, p_relation, p_text, signed_number, visible
 
 LINE_EVERY = 60.0  # seconds between the lines of a log
-LIMITS_EVERY = 2.0  # seconds between two looks at how near a decision is, which cost a test each
-BRIEF = 10.0  # seconds that a check takes at most of which nobody waits for the end
+LIMITS_EVERY = 2.0  # seconds at least between two looks at how near a decision is; each runs the check's test
 LIMITS_SHARE = 0.02  # of the time, at most, that these looks may take
+BRIEF = 10.0  # seconds of a check that is over too soon for anybody to plan with its end
 WIDE = 100  # columns of a terminal that holds the bar beside all figures
 NARROW = 60  # columns of a terminal that has room for the time left
 
@@ -30,9 +27,9 @@ NARROW = 60  # columns of a terminal that has room for the time left
 class ProgressBar:
     """An observer that shows how a check is going.
 
-    It shows samples, rate, time left, mean, difference to the reference and how near a decision is. Without a terminal
-    there is a line at the start and end of each check, and one a minute between. As soon as the first replies tell the
-    engine's speed, a line says when the verdict is expected.
+    It shows samples, rate, time left, mean, difference to the reference and how near a decision is. A log gets a line
+    at the start and end of each check, and one a minute between. As soon as the first replies show the engine's speed,
+    a line says when the verdict is expected.
     """
 
     def __init__(self, console: Console, *, clock: Callable[[], float] = time.monotonic) -> None:
@@ -48,7 +45,7 @@ class ProgressBar:
         self._comparison = comparison
 
     def measures(self, speed: Callable[[], Speed | None]) -> None:
-        """Ask this for the engine's speed in the evaluation that begins."""
+        """Use this to measure the engine's speed in the evaluation that begins."""
         self._speed = speed
 
     def started(self, model: str, task: str, total: int, kept: Sequence[Record]) -> None:
@@ -114,7 +111,7 @@ class ProgressBar:
     def _look(self, progress: _Bar) -> None:
         """Show how near a decision is.
 
-        The longer a look takes, the longer until the next.
+        The longer it takes to find out, the longer until the next look.
         """
         began = self._clock()
         comparison = self._tally.comparison
@@ -124,10 +121,7 @@ class ProgressBar:
         self._next_limits = ended + max(LIMITS_EVERY, (ended - began) / LIMITS_SHARE)
 
     def _time_text(self, limits: Limits, now: float) -> str:
-        """Say when a pass is due at the pace so far.
-
-        It is for a run that is on the way to one.
-        """
+        """Say when a pass is due at the pace so far, if the run is on the way to one."""
         rate = self._tally.rate(now)
         if rate is None or not 0.05 <= limits.share < 1.0:  # before that a few samples decide the figure
             return ""
@@ -139,10 +133,7 @@ class ProgressBar:
 
 
 class Tally:
-    """Counts and means of a check's evaluation so far.
-
-    Scores are in points.
-    """
+    """Counts and means of a check's evaluation so far, in points."""
 
     def __init__(self, name: str, total: int, kept: int, began: float, comparison: Comparison | None = None) -> None:
         self.name, self.total, self.comparison = name, total, comparison
@@ -172,19 +163,13 @@ class Tally:
 
     @property
     def difference(self) -> float | None:
-        """Mean difference to the reference of the same samples.
-
-        None where there is none.
-        """
+        """Mean difference to the reference of the same samples, if there is one."""
         if self.mean is None or self.comparison is None or self.comparison.reference is None:
             return None
         return (self._sum - self._before) / (self.done - self.failed)
 
     def rate(self, now: float) -> float | None:
-        """Return new records a second, without those of an earlier run.
-
-        None until there are some.
-        """
+        """Return new records a second, once there are some."""
         new, seconds = self.done - self._kept, now - self._began
         return new / seconds if new > 0 and seconds > 0.0 else None
 
@@ -258,9 +243,6 @@ def _columns(width: int) -> list[ProgressColumn]:
 
 
 def _short(name: str, width: int) -> str:
-    """Cut a check's name to what a line of this width has room for.
-
-    It stands beside the figures.
-    """
+    """Cut a check's name to the room that the figures leave on a line of this width."""
     room = width - (34 if width < NARROW else 47) if width < WIDE else 40
     return clip(name, max(room, 4), "…")

@@ -1,7 +1,4 @@
-"""What is read from example replies, for the terminal.
-
-Replies that are read anew are shown, too.
-"""
+"""What is read from replies, for the terminal: examples, replies read anew, first replies."""
 
 from collections.abc import Mapping, Sequence
 
@@ -42,19 +39,16 @@ def print_rereadings(console: Console, done: Sequence[Rereading]) -> None:
 
 
 def print_replies(console: Console, records: Sequence[Record]) -> None:
-    """Print three replies beside what was expected.
-
-    One is right, one wrong and one unread where there are such.
-    """
+    """Print three replies with what was expected, if possible a right, a wrong and an unread one."""
     kinds: dict[tuple[bool, float | None], Record] = {}
     for record in records:
         kinds.setdefault((record.is_unread, record.score), record)
     by_score = sorted(kinds.values(), key=lambda record: (record.is_unread, -(record.score or 0.0)))
     chosen = [*by_score[:1], *by_score[-2:], *records[:MOST_REPLIES]] if by_score else []
-    each = {record.key: record for record in chosen if record.reply is not None}
+    replied = {record.key: record for record in chosen if record.reply is not None}
     rows = [
         (r.shown_id, _shortened(r.reply or ""), _answer_text(r.answer), _shortened(r.target), number(r.score))
-        for r in [*each.values()][:MOST_REPLIES]
+        for r in [*replied.values()][:MOST_REPLIES]
     ]
     print_table(console, ("Sample", "Reply", "What is read", "Expected", "Points"), rows, left=(0, 1, 2, 3))
 
@@ -64,19 +58,16 @@ def _rereading_text(each: Rereading) -> str:
     if each.problem is not None:
         return f"{check}: not read anew: {each.problem}" + "; the model has to be asked again" * each.left_out
     text = f"{check}: {len(each.changed):,} of {each.replies:,} readings changed"
-    found = sum(then.is_unread and not now.is_unread for then, now in each.changed)
+    gained = sum(then.is_unread and not now.is_unread for then, now in each.changed)
     lost = sum(then.reading == "read" and now.is_unread for then, now in each.changed)
-    kinds = {"without an answer before are read": found, "hold no answer now": lost}
-    kinds["are read or scored otherwise"] = len(each.changed) - found - lost
+    kinds = {"without an answer before are read": gained, "hold no answer now": lost}
+    kinds["are read or scored otherwise"] = len(each.changed) - gained - lost
     counts = ", ".join(f"{count:,} {words}" for words, count in kinds.items() if count)
     return f"{text}: {counts}; mean {' to '.join(map(number, each.means))}." if counts else f"{text}."
 
 
 def _read(record: Record) -> str:
-    """Return what was read.
-
-    A reference keeps no answers.
-    """
+    """Write what was read, or a dash for a record that does not keep it."""
     return "-" if record.answer is None and record.reading is None else _answer_text(record.answer)
 
 
@@ -86,9 +77,6 @@ def _answer_text(answer: str | None) -> str:
 
 
 def _shortened(text: str) -> str:
-    """Return the beginning and the end of a text in one line.
-
-    A narrow table shows it so.
-    """
+    """Return the beginning and the end of a text, for one line of a table."""
     line = " ".join(visible(text).split()) or "(empty)"
     return line if len(line) <= WIDE else f"{line[: WIDE // 2 - 2]} … {line[1 - WIDE // 2 :]}"

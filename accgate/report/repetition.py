@@ -1,7 +1,4 @@
-"""Lost answers that were asked again, for the terminal.
-
-They are of a run or over commits. One sample of a run is shown, too.
-"""
+"""Lost answers that were asked again, of a run or over commits, for the terminal."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -23,10 +20,7 @@ from accgate.verdict import Verdict
 
 
 def print_asked_again(console: Console, done: AskedAgain, run: Path) -> None:
-    """Print how many lost answers are lost for good.
-
-    It adds how often each came back.
-    """
+    """Print how many lost answers are lost for good, and how often each came back."""
     back, scored, unread, asked = done.back, done.scored, done.unread, done.times * len(done.back)
     each = "once" if done.times == 1 else f"{done.times} times"
     gone, flickering = len(done.lost), len(done.flickering)
@@ -80,10 +74,7 @@ def print_sample(console: Console, result: Result, run: Path, id_: str, model: s
 
 
 def _key_of(verdict: Verdict, run: Path, id_: str) -> str | None:
-    """Find the key of a check's sample that somebody names.
-
-    They name it by the key, or by the dataset's own id.
-    """
+    """Find the key of the sample that has this key, or this id in its dataset."""
     if verdict.model is None or verdict.task is None:
         return None
     path = paths_of(run, verdict.model, verdict.task).records
@@ -101,9 +92,9 @@ WIDTH = 20  # characters of a bar of probability 1
 
 
 def print_chances(console: Console, commits: Sequence[Commit], chances: Floats, questions: int) -> None:
-    """Print the commits that most probably are the culprit.
+    """Print the most probable culprits with a bar each, in the order of history.
 
-    Each has a bar. They are in the order of history. `chances` are those of every commit after the first.
+    `chances` are the probabilities of all commits but the first.
     """
     best = sorted(sorted(range(len(chances)), key=lambda i: -float(chances[i]))[:CULPRITS])
     console.print(Text(f"{questions:,} questions; the culprit is most probably one of {len(chances)} commits:"))
@@ -113,21 +104,21 @@ def print_chances(console: Console, commits: Sequence[Commit], chances: Floats, 
         console.print(Text(visible(f"  {bar:<{WIDTH}} {chance:4.2f} {commits[i + 1]}")), no_wrap=True)
 
 
-def print_bisection(console: Console, found: Bisection, out: Path) -> None:
+def print_bisection(console: Console, bisection: Bisection, out: Path) -> None:
     """Print which commits lost the answers, what was skipped, and where the log lies."""
-    for culprit in found.culprits:
+    for culprit in bisection.culprits:
         print_paragraph(console, _sentence(culprit), "bold")
-    if not found.culprits:
+    if not bisection.culprits:
         text = "No commit is shown to lose answers: each loses about as many as it gains, or too few to tell."
         print_paragraph(console, text, "bold")
-    for each in found.flipping:
+    for each in bisection.flipping:
         text = f"{each.commit} flips answers either way, loses nothing: {each.lost} lost there, {each.gained} gained."
         print_paragraph(console, text)
-    if len(found.culprits) > 1:
-        print_paragraph(console, f"{len(found.culprits)} commits share the loss.")
-    for commit, why in found.skipped:
+    if len(bisection.culprits) > 1:
+        print_paragraph(console, f"{len(bisection.culprits)} commits share the loss.")
+    for commit, why in bisection.skipped:
         print_paragraph(console, f"Could not be asked: {commit}: {why}")
-    text = f"{found.questions:,} questions, {found.commits} commits, {found.lost} lost answers."
+    text = f"{bisection.questions:,} questions, {bisection.commits} commits, {bisection.lost} lost answers."
     print_paragraph(console, f"{text} The log: {out / 'bisect.log'}")
 
 

@@ -1,7 +1,4 @@
-"""A result as files for machines.
-
-They are accgate.json with its JSON schema, JUnit XML, CTRF, and a statement for signing.
-"""
+"""A result as files for machines: accgate.json, JUnit XML, CTRF, and a statement to sign."""
 
 import hashlib
 import json
@@ -37,16 +34,16 @@ REFUSED = re.compile(
 
 
 def forget_result(out: Path) -> None:
-    """Remove the result and report of an earlier run.
+    """Remove the result and report of an earlier run from a run's folder.
 
-    So an old verdict never stands for a run that did not end.
+    Otherwise the old verdict would stand for a run that did not finish.
 
     Raises
     ------
     BadInput
-        When it is a file, or cannot be written.
+        When `out` is a file, or cannot be written.
     CannotEvaluate
-        When they cannot be removed.
+        When the files cannot be removed.
     """
     refuse_unwritable(out)
     with writing(out, "name another folder with --out, or make this one writable"):
@@ -69,9 +66,7 @@ def write_result(result: Result, out: Path) -> Path:
 
 
 def read_result(path: Path) -> Result:
-    """Read a result, or one verdict.
-
-    The latter is what `compare --json` prints.
+    """Read a result, or the single verdict that `compare --json` prints.
 
     Raises
     ------
@@ -104,11 +99,11 @@ def _consistent(result: Result, path: Path) -> Result:
 
 
 def differences(written: Result, computed: Result) -> list[str]:
-    """Find where a written result is not the one that was computed.
+    """List where a written result differs from the one computed from the same records.
 
-    Both are from the same records. It is empty where they agree. Verdicts are compared with all their figures, to a
-    millionth, and all their samples; not with their `reasons` and `causes`, which may speak of the dataset, nor with
-    the verdicts that decide nothing. A verdict that differs brings its reasons.
+    Verdicts are compared with all their figures, to a millionth, and all their samples. Their `reasons` and `causes`
+    are not compared, which may quote the dataset, nor are the verdicts that decide nothing. A verdict that differs is
+    listed with its reasons.
     """
     faults = []
     for key in ("verdict", "exit_code", "rules", "correction", "on_inconclusive", "seed"):
@@ -141,8 +136,9 @@ def _unequal(place: str, written: Any, computed: Any) -> list[str]:
             return [f"{place}: has {len(written)} entries, but the records give {len(computed)}"]
         pairs = enumerate(zip(written, computed, strict=True))
         return [fault for number, (a, b) in pairs for fault in _unequal(f"{place}[{number}]", a, b)][:1]
-    numbers = [isinstance(value, (int, float)) and not isinstance(value, bool) for value in (written, computed)]
-    if all(numbers) and math.isclose(written, computed, rel_tol=1e-6, abs_tol=1e-9):
+    are_numbers = [isinstance(value, (int, float)) and not isinstance(value, bool) for value in (written, computed)]
+    # Another processor or version of numpy rounds sums elsewhere.
+    if all(are_numbers) and math.isclose(written, computed, rel_tol=1e-6, abs_tol=1e-9):
         return []
     return [] if written == computed else [f"{place}: is {_short(written)}, but the records give {_short(computed)}"]
 
@@ -162,50 +158,40 @@ JUNIT = {"regression": "failure", "inconclusive": "failure"}
 def junit_xml(result: Result) -> str:
     """Write the result as JUnit XML.
 
-    There is a test case per check and overall check. A regression or inconclusive check is a failure; one without a
-    reference or a verdict is an error. An advisory check that did not pass is skipped there, with its sentence.
+    Each check is a test case. A regression or inconclusive check is a failure, one without a reference or a verdict an
+    error, and an advisory check that did not pass is skipped, with its sentence.
     """
-    kinds = ["skipped" if v.tier == "advisory" else JUNIT.get(v.verdict, "error") for v in result.decided]
-    counts = Counter(kind for kind, verdict in zip(kinds, result.decided, strict=True) if verdict.verdict != "pass")
-    suite = ElementTree.Element(
-        "testsuite",
-        name="accgate",
-        tests=str(len(result.decided)),
-        failures=str(counts["failure"]),
-        errors=str(counts["error"]),
-        skipped=str(counts["skipped"]),
-        time=f"{result.seconds or 0.0:.3f}",
-    )
-    for kind, verdict in zip(kinds, result.decided, strict=True):
-        case = ElementTree.SubElement(
-            suite, "testcase", classname=_xml(verdict.model or "accgate"), name=_xml(verdict.task or "compare")
-        )
+    suite, counts = ElementTree.Element("testsuite", name="accgate", tests=str(len(result.decided))), Counter[str]()
+    for verdict in result.decided:
+        names = {"classname": _xml(verdict.model or "accgate"), "name": _xml(verdict.task or "compare")}
+        case = ElementTree.SubElement(suite, "testcase", names)
         if verdict.verdict != "pass":
+            kind = "skipped" if verdict.tier == "advisory" else JUNIT.get(verdict.verdict, "error")
+            counts[kind] += 1
             fault = ElementTree.SubElement(case, kind, type=verdict.verdict, message=_xml(sentence(verdict)))
             fault.text = _xml("\n".join(verdict.reasons))
+    for name, kind in (("failures", "failure"), ("errors", "error"), ("skipped", "skipped")):
+        suite.set(name, str(counts[kind]))
+    suite.set("time", f"{result.seconds or 0.0:.3f}")
     return '<?xml version="1.0" encoding="UTF-8"?>\n' + ElementTree.tostring(suite, encoding="unicode") + "\n"
 
 
 def _xml(text: str) -> str:
-    """Remove characters that XML 1.0 cannot hold.
-
-    Those that turn the direction of others go, too.
-    """
+    """Replace characters that XML 1.0 cannot hold, or that turn the direction of others."""
     return REFUSED.sub("\N{REPLACEMENT CHARACTER}", text)
 
 
-# The Common Test Report Format, ctrf.io: what dashboards read beside JUnit XML
+# The Common Test Report Format, ctrf.io, which dashboards read
 
 
 CTRF = "0.0.0"
 
 
 def ctrf_json(result: Result) -> str:
-    """Render a result as CTRF.
+    """Write a result as CTRF.
 
-    It has a test for each check and overall check, and its figures in points as labels. What did not pass has failed
-    there, so that no reader takes a check without a verdict for a pass. CTRF wants a duration of each test, which a run
-    does not measure: it is 0.
+    Each check is a test, with its figures in points as labels. A check without a verdict has failed too, so that nobody
+    takes it for a pass. CTRF demands a duration of each test, which a run does not measure, so that it is 0.
     """
     tests = [_ctrf_test(verdict) for verdict in result.decided]
     counts = Counter(test["status"] for test in tests)
@@ -264,16 +250,16 @@ STATED = (
 
 
 def statement_of(result: Result, out: Path, *, commit: str) -> dict[str, Any]:
-    """Make the statement of a run's verdict.
+    """Make the in-toto statement of a run's verdict, which must have been verified.
 
-    The result must have been verified. Its subjects are the commit and, for each model, the digest of the settings that
-    its answers were made with (engine and version, weights by name, options, sampling). The predicate has every check's
-    figures in points, and the SHA-256 of accgate.json and of every file of records.
+    Its subjects are the commit and, for each model, the digest of the settings that its answers were made with (engine
+    and version, weights by name, options, sampling). The predicate has every check's figures in points, and the SHA-256
+    of accgate.json and of every file of records.
 
     Raises
     ------
     BadInput
-        When the commit is no full name of one, or a file cannot be read.
+        When the commit is not a whole SHA, or a file cannot be read.
     """
     if not re.fullmatch(r"[0-9a-f]{40}|[0-9a-f]{64}", commit):
         raise BadInput(f"--commit is {commit!r}; write the whole name of the commit, 40 or 64 hexadecimal digits")

@@ -1,6 +1,6 @@
-"""Every sample of a check with both its replies, worst first.
+"""Every sample of a check with both replies, worst first.
 
-They are read from a run's folder one at a time.
+The texts are read from a run's folder one sample at a time, so that a large run needs little memory.
 """
 
 import math
@@ -20,9 +20,8 @@ from accgate.report.flips import shared_head
 from accgate.stats.walk import Floats
 
 WORSE, BETTER, WRONG, UNREAD, FAILED, CUT, COLLAPSED = (1 << bit for bit in range(7))
-RANKS = WORSE, FAILED, UNREAD, BETTER, WRONG, CUT  # what comes first in the list
-CHANGED = 1e-9  # points; less is rounding
-
+RANKS = WORSE, FAILED, UNREAD, BETTER, WRONG, CUT  # samples of the first kind head the list
+CHANGED = 1e-9  # points; a smaller difference is rounding
 
 Rows = Iterable[Mapping[str, Any]]
 
@@ -31,8 +30,9 @@ Rows = Iterable[Mapping[str, Any]]
 class Sample:
     """A sample of a check.
 
-    It has its record, of several repeats that with the worst score. `scores` are means over the repeats in points, of
-    the reference and now. `kinds` adds up WORSE, BETTER and so on, and `answers` counts the repeats.
+    `record` is that of the repeat with the worst score, and `before` the reference's reply. `scores` are the means over
+    the repeats in points, of the reference and now. `kinds` adds up WORSE, BETTER and so on. `answers` counts the
+    repeats.
     """
 
     record: Record
@@ -44,25 +44,24 @@ class Sample:
 
 
 class Samples:
-    """The samples of a check.
+    """The samples of a check, worst first, each read from its files when it is its turn.
 
-    Each is read from its files when it is its turn. `head` begins every prompt, and `size` is how many bytes all texts
-    have.
+    `head` is the text with which every prompt begins. `size` counts the bytes of all texts.
 
     Parameters
     ----------
     spool : binary file
-        A temporary file, to which prompts and replies go that cannot be read one by one where they are.
+        A temporary file for the texts of compressed files, which cannot be read from the middle.
     paths : RecordPaths
-        The files of the check; of the records there is one.
+        The files of the check. That of the records must exist.
     before : iterable of rows, optional
-        The reference's replies and scores, where they are not in a file of `paths`.
+        The reference's replies and scores; by default those of the file in `paths`.
     flips : sequence of str
-        Ids of what got worse, worst first.
+        Ids of the samples that got worse, worst first.
     collapsed : sequence of str
         Ids of the flips that all runs lost.
     judged : int, optional
-        Samples that the verdict is about; of all where it is not given.
+        Number of samples that the verdict is about; by default all.
 
     Raises
     ------
@@ -105,7 +104,7 @@ class Samples:
         rank += np.arange(len(self._ids)) + len(self._ids)
         worst_first = self._ids.places(flips)
         worst_first = worst_first[worst_first >= 0]
-        rank[worst_first] = np.arange(len(worst_first))
+        rank[worst_first] = np.arange(len(worst_first))  # in the order of the verdict, before all others
         self._order = np.argsort(rank, kind="stable")
 
     def _kinds(self, flips: Sequence[str], judged: int | None) -> Places:
@@ -119,8 +118,8 @@ class Samples:
             worse[places[places >= 0]] = True
         unread = ~np.isin(columns["reading"], (KINDS.index(None), KINDS.index("read")))
         wrong = (self._scores <= 0.0) & self.higher_is_better
-        every = worse, moved > CHANGED, wrong, unread, np.isnan(self._scores), columns["cut"]
-        kinds: Places = np.asarray(sum(are * (1 << bit) for bit, are in enumerate(every)))
+        tests = worse, moved > CHANGED, wrong, unread, np.isnan(self._scores), columns["cut"]
+        kinds: Places = np.asarray(sum(test * (1 << bit) for bit, test in enumerate(tests)))
         return kinds
 
     def __len__(self) -> int:
@@ -136,10 +135,7 @@ class Samples:
 
 
 def fixed_order(records: RecordLog, seed: int) -> Places:
-    """Return the place of the first record of each id.
-
-    It is in the fixed order of samples.
-    """
+    """Return the place of the first record of each id, in the fixed random order of samples."""
     ids = records.figures.ids
     firsts = first_places(ids)
     names = [each.cluster for each in records.take(firsts)] if records.fills("cluster") else None
@@ -153,9 +149,10 @@ def first_places(ids: Ids) -> Places:
 
 
 def means_of(ids: Ids, written: Ids, scores: Floats) -> Floats:
-    """Return the mean of each id's scores, those of others left out.
+    """Return the mean of each id's scores.
 
-    It is NaN where one of them is none, or there are none.
+    `scores` belong to the ids `written`, of which those not in `ids` are ignored. The mean is NaN where an id has no
+    score, or one of them is NaN.
     """
     places = ids.places(written)
     own = places >= 0
@@ -168,23 +165,22 @@ def _number(value: float) -> float | None:
 
 
 class _Texts:
-    """The texts of a compressed file by the place of their sample.
+    """The texts of a compressed file by the place of their sample, kept in the spool.
 
-    They are kept in the spool. `scores` has the mean of each sample's scores, NaN where there is none, and `head` what
-    all texts begin with.
+    `scores` are each sample's mean scores, NaN where it has none. `head` is the text with which all texts begin.
     """
 
     def __init__(self, spool: IO[bytes], rows: Rows, column: str, ids: Ids, repeats: Places) -> None:
         self._file = spool
         ends, repeat, scores, are_texts = array("q", [spool.seek(0, os.SEEK_END)]), array("q"), array("d"), array("b")
-        self.head, found = "", False
+        head: str | None = None
 
         def written() -> Iterator[str]:
-            nonlocal found
+            nonlocal head
             for row in rows:
                 text = row[column]
                 if text is not None:
-                    self.head, found = shared_head([self.head, text]) if found else text, True
+                    head = text if head is None else shared_head([head, text])
                 self._file.write((text or "").encode("utf-8", "surrogatepass"))
                 ends.append(self._file.tell())
                 repeat.append(row.get("repeat", 0))
@@ -194,14 +190,14 @@ class _Texts:
 
         names = Ids(written())
         self.size = ends[-1] - ends[0]
-        self._ends, place, known = np.array(ends), ids.places(names), np.array(are_texts, dtype=bool)
+        self._ends, place, has_text = np.array(ends), ids.places(names), np.array(are_texts, dtype=bool)
         self.scores = means_of(ids, names, np.array(scores))
         self._row = np.full(len(ids), -1, dtype=np.intp)
-        own = np.flatnonzero((place >= 0) & known)[::-1]
+        own = np.flatnonzero((place >= 0) & has_text)[::-1]
         exact = own[np.array(repeat, dtype=np.intp)[own] == repeats[place[own]]]
         self._row[place[own]] = own  # the first, where there is none of the same repeat
         self._row[place[exact]] = exact
-        self.head = self.head[: self.head.rfind("\n") + 1] if known.sum() > 1 else ""
+        self.head = head if head is not None and has_text.sum() > 1 else ""
 
     def at(self, place: int) -> str | None:
         """Return the text of a sample."""

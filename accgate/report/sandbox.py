@@ -1,7 +1,7 @@
-"""Templates that cannot hurt.
+"""Rendering of templates that anybody may have written.
 
-Every value is escaped, and only our own templates are read. A repository's own template is rendered in a process of its
-own, which has no environment and is killed when it takes too much time or memory: no loop or text needs to be counted.
+Every value is escaped, and only accgate's templates can be extended. A repository's template is rendered in a process
+without environment variables, which is killed when it takes too much time or memory.
 """
 
 import json
@@ -30,7 +30,7 @@ MEMORY = 1 << 30  # bytes of address space
 CHILD = (
     "from accgate.report.markdown import environment; from accgate.report.sandbox import answer; answer(environment())"
 )
-# Those that do not undo escaping.
+# Jinja's filters that do not undo escaping.
 FILTERS_ALLOWED = (
     "abs", "capitalize", "count", "d", "default", "dictsort", "first", "float", "groupby", "int", "items",
     "last", "length", "list", "lower", "map", "max", "min", "reject", "rejectattr", "reverse", "round", "select",
@@ -41,17 +41,11 @@ GLOBALS_ALLOWED = ("range", "namespace", "dict")
 
 
 class TemplateFault(Exception):
-    """A template that cannot be used.
-
-    The message says why in one line.
-    """
+    """A template that cannot be used. The message says why in one line."""
 
 
 class _PlainConcat(NodeTransformer):
-    """The operator `~`, which joins texts as `+` does.
-
-    A marked part does not mark the whole.
-    """
+    """Turns Jinja's operator `~` into a filter, whose result is not safe where one of its parts is."""
 
     def visit_Concat(self, node: nodes.Concat) -> nodes.Expr:  # noqa: N802 (Jinja's name)
         self.generic_visit(node)
@@ -59,10 +53,10 @@ class _PlainConcat(NodeTransformer):
 
 
 class InertEnvironment(ImmutableSandboxedEnvironment):
-    """A sandbox in which whatever is printed passes `escape`, unless it is marked `safe`.
+    """A sandbox that escapes whatever is printed, unless it is marked `safe`.
 
-    What a template computes from marked and unmarked text together is not marked, so that it is escaped whole. Only
-    templates of this package can be extended or included.
+    A text computed from safe and unsafe texts is unsafe as a whole. Only templates of this package can be extended or
+    included.
     """
 
     intercepted_binops = frozenset({"+", "*", "%", "**"})
@@ -87,10 +81,7 @@ class InertEnvironment(ImmutableSandboxedEnvironment):
         return value if isinstance(value, Markup) else Markup(self._escape("-" if value is None else str(value)))
 
     def _join(self, values: Iterable[Any], between: Any = "") -> Markup:
-        """Join values one after the other, each escaped on its own.
-
-        Spaces and line ends between them stay.
-        """
+        """Join values that are escaped one by one, and keep spaces and line ends between them."""
         text = str(between)
         inner = text.strip()
         return Markup(text.replace(inner, self._inert(inner)) if inner else text).join(map(self._inert, values))
@@ -101,12 +92,12 @@ class InertEnvironment(ImmutableSandboxedEnvironment):
         return super()._generate(_PlainConcat().visit(source), name, filename, defer_init)
 
     def wrap_str_format(self, value: Any) -> None:
-        """Refuse `format`, which of marked text escapes for HTML alone."""
+        """Refuse `format`, which would escape the arguments of a safe text for HTML, not for Markdown."""
 
     def is_safe_attribute(self, obj: Any, attr: str, value: Any) -> bool:
-        """Tell whether a template may read it.
+        """Tell whether a template may read an attribute.
 
-        Of texts and mappings it may read only a few methods, of marked text none.
+        Of texts, numbers and containers only a few methods are allowed, of safe texts none.
         """
         if isinstance(obj, Markup):
             return False
@@ -115,9 +106,9 @@ class InertEnvironment(ImmutableSandboxedEnvironment):
         return super().is_safe_attribute(obj, attr, value)
 
     def call_binop(self, context: Context, operator: str, left: Any, right: Any) -> Any:
-        """Return the result of an operator on plain values.
+        """Apply an operator to plain values.
 
-        On marked text it would escape for HTML alone.
+        Safe texts would escape the others for HTML, not for Markdown.
         """
         if operator != "+" and not (isinstance(left, (int, float)) and isinstance(right, (int, float))):
             raise SecurityError(f"{operator} is for numbers here")
@@ -125,7 +116,7 @@ class InertEnvironment(ImmutableSandboxedEnvironment):
 
 
 def _plain(value: Any) -> Any:
-    """Return the value without its mark."""
+    """Return a safe text as an unsafe one, and any other value as it is."""
     return str(value) if isinstance(value, Markup) else value
 
 
@@ -157,9 +148,7 @@ def render_here(environment: InertEnvironment, template: str, values: Mapping[st
 
 
 def render_apart(template: str, values: Mapping[str, Any]) -> str:
-    """Render a user's template in a process of its own.
-
-    Past 4 million characters it is cut.
+    """Render a user's template in a process of its own, and cut it at 4 million characters.
 
     Raises
     ------
@@ -188,10 +177,7 @@ def render_apart(template: str, values: Mapping[str, Any]) -> str:
 
 
 def answer(environment: InertEnvironment) -> None:
-    """Render the template on standard input under limits.
-
-    Print its text or why there is none, as JSON.
-    """
+    """Render the template on standard input under limits, and print its text or its fault as JSON."""
     template, values, seconds = pickle.load(sys.stdin.buffer)  # our own process wrote it
     for limit, value in (
         (resource.RLIMIT_CPU, seconds), (resource.RLIMIT_AS, MEMORY), (resource.RLIMIT_FSIZE, 0),

@@ -1,6 +1,6 @@
-"""A run's story, which every report tells, worst first.
+"""A run's story, which every report tells.
 
-It is what dropped, how sure that is, what to do, and what changed.
+It says what dropped, how sure that is, what changed, and what to do, the worst check first.
 """
 
 from collections.abc import Sequence
@@ -9,7 +9,6 @@ from typing import NamedTuple
 
 from accgate.errors import VerdictName
 from accgate.guard.state import Guard
-from accgate.report.flips import Answers, FlipsByCheck, first_answers
 from accgate.report.words import surroundings_of
 from accgate.result import Result
 from accgate.text import visible, with_capital, with_stop
@@ -35,10 +34,7 @@ WAITING, ADVISORY, NOTHING_YET = "▽", "i", "○"
 
 
 class Headline(NamedTuple):
-    """A sign, and a sentence that says the same in words.
-
-    The sentence can hold names, so it needs escaping.
-    """
+    """A verdict's sign, and a sentence that says the same. The sentence is not escaped."""
 
     symbol: str
     text: str
@@ -46,27 +42,21 @@ class Headline(NamedTuple):
 
 @dataclass(frozen=True)
 class Story:
-    """A run in the order in which people read it. All texts are raw: each report escapes them.
+    """A run in the order in which people read it. Its texts are not escaped.
 
-    `sentences` follow the headline. `checks` are those that decide, worst first, and `lead` the first of them that the
-    headline names. `settings` are those of the lead.
+    `sentences` follow the headline. `checks` come worst first, and `lead` is the one that the headline names, with its
+    changed `settings`.
     """
 
     headline: Headline
     sentences: tuple[str, ...] = ()
     steps: tuple[Step, ...] = ()
     settings: tuple[Setting, ...] = ()
-    answers: Answers | None = None
     checks: tuple[Verdict, ...] = ()
     lead: Verdict | None = None
 
 
-def story_of(
-    result: Result | None,
-    flips: FlipsByCheck | None = None,
-    *,
-    answers_commands: bool = False,
-) -> Story:
+def story_of(result: Result | None, *, answers_commands: bool = False) -> Story:
     """Tell the story of a run.
 
     `answers_commands` says that the repository answers `/accgate accept`.
@@ -81,7 +71,6 @@ def story_of(
         sentences=(*_sentences(result, own), *_advisory_lines(result, checks)),
         steps=tuple(steps_of(lead, surroundings_of(result, lead, answers_commands=answers_commands))),
         settings=settings_of(lead),
-        answers=first_answers(checks, flips or {}),
         checks=checks,
         lead=lead,
     )
@@ -90,8 +79,8 @@ def story_of(
 def worst_first(checks: Sequence[Verdict]) -> tuple[Verdict, ...]:
     """Put checks in the order of a report.
 
-    Regressions come first, then what has no verdict, then passes, of each the largest loss first. Advisory checks
-    follow the required ones that did not pass.
+    Regressions come first, then checks without a verdict, then passes; within each the largest loss. Advisory checks
+    that did not pass follow the required ones.
     """
 
     def place(verdict: Verdict) -> tuple[int, int, float]:
@@ -103,10 +92,7 @@ def worst_first(checks: Sequence[Verdict]) -> tuple[Verdict, ...]:
 
 
 def name_in(result: Result, verdict: Verdict) -> str:
-    """Name a check among those of its run.
-
-    It has its model where the run has several.
-    """
+    """Name a check by its task, and by its model where the run has several."""
     models = {each.model for each in result.decided}
     on = f" on {verdict.model}" if verdict.model and verdict.task and len(models) > 1 else ""
     return f"{subject_of(verdict)}{on}"
@@ -123,9 +109,9 @@ def headline_of(
     refusal: str = "",
     advisory: bool = False,
 ) -> Headline:
-    """Say verdict and guard of a pull request in a sentence.
+    """Say a run's verdict, and whether its pull request loosens the gate.
 
-    `exit_code` is that of a run that ended without a result. `refusal` says why a result that is there is not believed.
+    `exit_code` is that of a run that ended without a result. `refusal` says why a result is not believed.
 
     >>> from accgate.guard.state import Guard
     >>> headline_of(None, exit_code=130, guard=Guard("loosened")).text
@@ -161,16 +147,14 @@ def _deciding(checks: Sequence[Verdict]) -> Sequence[Verdict]:
 
 
 def _advisory_lines(result: Result, checks: Sequence[Verdict]) -> list[str]:
-    """Say what became of advisory checks that did not pass.
-
-    They stand beside required ones.
-    """
-    lost = [verdict for verdict in checks if verdict.verdict != "pass" and verdict not in _deciding(checks)]
-    if not lost:
+    """Say what became of the advisory checks that did not pass, where others are required."""
+    failed = [verdict for verdict in checks if verdict.verdict != "pass" and verdict not in _deciding(checks)]
+    if not failed:
         return []
-    first = drop_sentence(lost[0]) if lost[0].verdict == "regression" else f"{name_in(result, lost[0])} did not pass"
-    more = f", and {len(lost) - 1:,} more did not pass" if len(lost) > 1 else ""
-    return [f"Advisory, so it fails nothing: {first}{more}."]
+    first, *others = failed
+    words = drop_sentence(first) if first.verdict == "regression" else f"{name_in(result, first)} did not pass"
+    more = f", and {len(others):,} more did not pass" if others else ""
+    return [f"Advisory, so it fails nothing: {words}{more}."]
 
 
 def _with_guard(line: Headline, guard: Guard) -> Headline:
@@ -207,18 +191,12 @@ def exit_reason(exit_code: int) -> str:
 
 
 def verdict_line(result: Result) -> str:
-    """Say the verdict of a run in a sentence.
-
-    It is by the rules that it was decided by, whether or not they count.
-    """
+    """Say the verdict of a run in a sentence, even where its rules do not count yet."""
     return _verdict(result, None).text
 
 
 def _run_line(result: Result, checks: Sequence[Verdict]) -> str:
-    """Say the verdict of a run with its worst check's figures.
-
-    The headline has it so.
-    """
+    """Say the verdict of a run with the figures of its worst check."""
     lead, total = checks[0], len(checks)
     several = len({each.model for each in checks}) > 1 and lead.equal_to is None
     on = f", on {lead.model}" if lead.model and lead.task and several else ""
@@ -243,10 +221,7 @@ def _run_line(result: Result, checks: Sequence[Verdict]) -> str:
 
 
 def guard_sentence(result: Result, guard: Guard) -> str | None:
-    """Say what waits for an approval.
-
-    It is the verdict by the rules that decide, and how many rules loosen, else None.
-    """
+    """Say that a run passes and how many rules loosen, or return None where none does."""
     loosening = sum(change.effect == "loosening" for change in guard.changes)
     if not loosening or not result.decided:
         return None
@@ -297,9 +272,9 @@ def _regression_lines(result: Result, lead: Verdict) -> list[str]:
 
 
 def together_words(result: Result, verdict: Verdict) -> str:
-    """Say what the gate allows the whole run.
+    """Say which error rate the gate allows the whole run, as a clause of `chance_sentence`.
 
-    It is where that is more than this check has, as words for `chance_sentence`.
+    It is empty where the check has all of it.
     """
     allowed, cost = result.allowed, verdict.failed_cost
     level = verdict.level if cost is None or cost.alpha is None else cost.alpha
@@ -330,22 +305,15 @@ def _reason_lines(lead: Verdict) -> list[str]:
 
 
 def _others(result: Result, checks: Sequence[Verdict]) -> list[str]:
-    """Say what became of the checks that the headline leaves out.
-
-    It is one sentence.
-    """
-    lead = checks[0]
-    parts = []
-    undecided: tuple[tuple[VerdictName, str], ...] = (
-        ("error", "could not be decided"), ("no-reference", "{have} no reference"), ("inconclusive", "{be} undecided"),
-    )  # fmt: skip
-    for name, said in undecided:
+    """Say in one sentence what became of the checks that the headline leaves out."""
+    lead, parts = checks[0], []
+    clauses = {"error": "could not be decided", "no-reference": "{have} no reference", "inconclusive": "{be} undecided"}
+    for name, clause in clauses.items():
         rows = [each for each in checks if each.verdict == name != lead.verdict]
-        if not rows:
-            continue
-        one = len(rows) == 1
-        verb = said.format(have="has" if one else "have", be="is" if one else "are")
-        parts.append(f"{name_in(result, rows[0]) if one else f'{len(rows):,} checks'} {verb}")
+        if len(rows) == 1:
+            parts.append(f"{name_in(result, rows[0])} {clause.format(have='has', be='is')}")
+        elif rows:
+            parts.append(f"{len(rows):,} checks {clause.format(have='have', be='are')}")
     passes = sum(each.verdict == "pass" for each in checks)
     if passes and lead.verdict != "pass":
         parts.append("the other check passes" if passes == 1 else f"the other {passes:,} checks pass")

@@ -1,7 +1,4 @@
-"""A run in a terminal.
-
-Here are the console and tables that every command uses.
-"""
+"""The console, tables and paragraphs that every command prints with."""
 
 from collections.abc import Sequence
 
@@ -47,7 +44,7 @@ def print_ab(console: Console, first: str, compared: Sequence[tuple[Verdict, str
 class PlainConsole(Console):
     """A console that leaves a closed pipe to the command.
 
-    rich would exit with 1, which means a regression.
+    rich would exit with code 1, which means a regression.
     """
 
     def on_broken_pipe(self) -> None:
@@ -56,10 +53,7 @@ class PlainConsole(Console):
 
 
 def table_of(headings: Sequence[str], rows: Sequence[Sequence[str | Text]], *, left: Sequence[int]) -> Table:
-    """Build a table whose columns `left` are justified left, the others right.
-
-    Text is printed as it is.
-    """
+    """Build a table whose columns `left` are aligned left, the others right."""
     table = Table(box=None, pad_edge=False)
     for i, heading in enumerate(headings):
         table.add_column(heading, justify="left" if i in left else "right")
@@ -71,10 +65,9 @@ def table_of(headings: Sequence[str], rows: Sequence[Sequence[str | Text]], *, l
 def print_table(
     console: Console, headings: Sequence[str], rows: Sequence[Sequence[str | Text]], *, left: Sequence[int]
 ) -> None:
-    """Print rows under headings, nothing where there are no rows.
+    """Print rows as a table, or a paragraph for each where the terminal is too narrow.
 
-    It is a paragraph a row where the terminal is too narrow. The columns `left` are those of `table_of`. The first two
-    cells name a row.
+    The first two cells name a row. Without rows nothing is printed. `left` is as in `table_of`.
     """
     if not rows:
         return
@@ -91,12 +84,12 @@ def print_table(
 
 
 def print_paragraph(console: Console, text: str | Text, style: str = "", *, indent: int = 0) -> None:
-    """Print a paragraph without spaces at the ends of its lines.
+    """Print a paragraph, indented, without spaces at the ends of its lines.
 
-    Text is printed as it is, a string without characters that turn or hide others.
+    In a string control and direction characters are replaced; a `Text` is printed unchanged.
     """
-    whole = Text(visible(text), style=style) if isinstance(text, str) else text
-    for line in whole.wrap(console, max(console.width - indent, 1)):
+    body = Text(visible(text), style=style) if isinstance(text, str) else text
+    for line in body.wrap(console, max(console.width - indent, 1)):
         line.rstrip()
         console.print(Text(" " * indent).append_text(line), no_wrap=True)
 

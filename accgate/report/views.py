@@ -1,7 +1,4 @@
-"""The checks of a run as a template shows them.
-
-They are rows by model, figures, groups and costs.
-"""
+"""The checks of a run as a template shows them: rows by model, figures, groups and costs."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -45,13 +42,12 @@ FIGURE_HEADINGS = ("Check", "Samples", "Interval", "p", "alpha", "Worse, better"
 
 @dataclass(frozen=True)
 class CheckView:
-    """One check as a template shows it.
+    """One check as a template shows it. Texts are of one line, and not escaped yet.
 
-    `row` is under the headings of the table, texts are one line each. The row's first cell is also there in parts:
-    `task`, `word` (the verdict) and `model`; its second is `change` with `interval`. `readings`, `drifted`,
-    `standing_out`, `groups`, `to_do` and `collapsed` are None where there is nothing to say. `group_rows` stand under
-    `group_headings`, `figures` are names with values, and `figure_row` stands under `figure_headings`. `to_do` says
-    what an inconclusive check lacks, and the step that would decide it.
+    `row` has the cells under `headings`. The first is also there in parts: `task`, `word` (the verdict) and `model`.
+    `figures` are pairs of name and value, `figure_row` has the cells under `figure_headings`, and `group_rows` those
+    under `group_headings`. `to_do` says what an inconclusive check lacks, and the step that would decide it. A sentence
+    is None where there is nothing to say.
     """
 
     verdict: Verdict
@@ -84,10 +80,10 @@ class CheckView:
 
 
 class Origin(NamedTuple):
-    """A model, and the reference that it is compared with.
+    """A model, the reference that it is compared with, and the settings that changed.
 
-    It has the reference's commit, the settings that changed, and how it was made. A text is empty where it is not
-    known; `left_out` counts the settings that there is no room for.
+    `made` says how old the reference is, of how many runs, and with which engine. A text is empty where it is not
+    known. `left_out` counts the settings that there is no room for.
     """
 
     model: str
@@ -99,10 +95,7 @@ class Origin(NamedTuple):
 
 
 class Section(NamedTuple):
-    """Rows of the table of checks.
-
-    They are of one model, or of all where most models have a single check.
-    """
+    """A table of checks, of one model, or of all where most models have a single check."""
 
     origins: tuple[Origin, ...]
     rows: tuple[CheckView, ...]
@@ -111,7 +104,7 @@ class Section(NamedTuple):
 def sections_of(rows: Sequence[CheckView], limits: Limits, started: str | None = None) -> tuple[Section, ...]:
     """Group the rows by model, models in the order of their first row.
 
-    References are as old as the run `started`.
+    The age of references is counted until the run `started`.
     """
     models = {
         name: tuple(row for row in rows if row.model == name) for name in dict.fromkeys(row.model for row in rows)
@@ -139,9 +132,7 @@ def _origin(model: str, rows: Sequence[CheckView], limits: Limits, started: str 
 
 
 def _age(references: Sequence[ReferenceSummary], started: str | None) -> str:
-    """Return how old references were when a run started.
-
-    It is empty where a date is not known, and for those of the same day.
+    """Say how old references were when a run started, unless that is unknown or the same day.
 
     >>> _age([ReferenceSummary(75.0, 400, date="2026-11-12")], "2026-11-26T08:00:00+00:00")
     '14 days old'
@@ -157,7 +148,7 @@ def _age(references: Sequence[ReferenceSummary], started: str | None) -> str:
 
 
 def _makers(references: Sequence[ReferenceSummary], limits: Limits) -> str:
-    """Return of how many runs references are, if of several, and which engines made them."""
+    """Say which engines made references, and from how many runs if there were several."""
     runs = sorted({each.runs for each in references if each.runs is not None})
     engines = opening(", ".join(dict.fromkeys(each.engine for each in references if each.engine)), limits.names)
     of = f"from {f'{runs[0]} to ' if len(runs) > 1 else ''}{count_of(runs[-1], 'run')}" if runs and runs[-1] > 1 else ""
@@ -166,10 +157,10 @@ def _makers(references: Sequence[ReferenceSummary], limits: Limits) -> str:
 
 @dataclass(frozen=True)
 class Checks:
-    """The checks of a run that there is room for, worst first.
+    """The checks of a run that there is room for, worst first, under the names that templates use.
 
-    They are under the names that templates have for them. `checks` are those of the `rows` with details; the counts say
-    how many are left out.
+    `checks` are the `rows` that have details. `beside` are the same checks by a pull request's own rules, where the
+    rules of its base decide. The counts say how many are left out.
     """
 
     rows: tuple[CheckView, ...] = ()
@@ -184,13 +175,12 @@ class Checks:
 def checks_of(result: Result, short: Result, flips: FlipsByCheck, limits: Limits) -> Checks:
     """Return the checks that there is room for, worst first.
 
-    `short` is the run with short names.
+    `short` is the same result with short names.
     """
     all_checks = worst_first(result.decided)
     pairs = [*zip(all_checks, worst_first(short.decided), strict=True)][: most_of(all_checks, limits)]
-    rows = tuple(check_view(cut, flips.get((whole.model, whole.task), ()), limits) for whole, cut in pairs)
-    failed = tuple(view for view in rows if view.verdict.verdict != "pass")
-    passed = sum(v.verdict == "pass" for v in all_checks) - (len(rows) - len(failed))
+    rows = tuple(check_view(cut, flips.get((full.model, full.task), ()), limits) for full, cut in pairs)
+    passed = sum(v.verdict == "pass" for v in all_checks) - sum(row.verdict.verdict == "pass" for row in rows)
     beside = worst_first(short.beside)[: most_of(result.beside, limits)]
     return Checks(
         rows=rows,
@@ -256,19 +246,16 @@ def _to_do(verdict: Verdict, limits: Limits) -> tuple[str, Step]:
 
 
 def gamma_of(verdict: Verdict) -> str:
-    """Write gamma as the table has it.
-
-    It is `none` where no mean would have failed the gate.
-    """
+    """Write gamma for a table, or "none" where no mean would have failed the gate."""
     if verdict.gamma is None:
         return "–" if verdict.p_value is None else "none"
     return points_text(verdict, verdict.gamma)
 
 
 def theta_of(verdict: Verdict) -> str:
-    """Write theta as the table has it, with the allowed drop.
+    """Write theta for a table, with the allowed drop.
 
-    Of a run that failed too early to tell it is the target.
+    A run that failed too early to know its theta shows the drop that was asked for.
     """
     if verdict.theta is None and verdict.wanted_drop is not None and verdict.verdict == "regression":
         return f"asked {asked_text(verdict)}"
@@ -276,10 +263,7 @@ def theta_of(verdict: Verdict) -> str:
 
 
 def figure_row(verdict: Verdict) -> tuple[str, ...]:
-    """Return what the folded table of several checks says of one.
-
-    It is under `FIGURE_HEADINGS`.
-    """
+    """Return the cells of a check under `FIGURE_HEADINGS`."""
     changed = "–" if verdict.lost is None else f"{verdict.lost:,}, {verdict.gained:,}"
     return (
         ", ".join(part for part in (subject_of(verdict), verdict.model if verdict.task else "") if part),
@@ -294,10 +278,7 @@ def figure_row(verdict: Verdict) -> tuple[str, ...]:
 
 
 def figures_of(verdict: Verdict) -> tuple[tuple[str, str], ...]:
-    """Return all figures of a check, for a folded table.
-
-    Each has name and value.
-    """
+    """Return the names and values of all figures of a check."""
     aim = "" if verdict.wanted_drop is None else f", asked {asked_text(verdict)}"
     rows: list[tuple[str, str | None]] = [
         ("Samples used", samples_of(verdict)),
@@ -330,10 +311,7 @@ GROUP_NAME = 120  # characters of a group's name
 
 
 def group_rows(verdict: Verdict) -> tuple[tuple[str, ...], ...]:
-    """Return the cells of each group, under `GROUP_HEADINGS`.
-
-    Those that fell most surely come first.
-    """
+    """Return the cells of each group under `GROUP_HEADINGS`, those that fell most surely first."""
     return tuple(_group_cells(verdict, row) for row in (verdict.groups.rows if verdict.groups is not None else ()))
 
 
@@ -356,18 +334,12 @@ NAMES = {"tokens": "Completion tokens", "seconds": "Seconds", "acceptance": "Acc
 
 
 def cost_rows(verdict: Verdict) -> tuple[tuple[str, ...], ...]:
-    """Return the cells of each figure under `COST_HEADINGS`.
-
-    There are none where the reference does not have them.
-    """
+    """Return the cells of each cost under `COST_HEADINGS`, as far as the reference has it."""
     return tuple(_cost_cells(cost) for cost in verdict.costs if cost.change is not None)
 
 
 def cost_figures(verdict: Verdict) -> Iterator[tuple[str, str]]:
-    """Return each figure under its name, in one cell.
-
-    It has both sides, the change and its interval, and what a gate allows.
-    """
+    """Yield the name of each cost, and its figures as one text."""
     for name, before, now, change, interval, allowed in cost_rows(verdict):
         gate = "" if allowed == NONE else f", allowed {allowed}"
         yield f"{name} per sample", f"{before} to {now}, {change} ({interval}){gate}"
@@ -383,9 +355,6 @@ OUTCOMES = {"pass": ": kept", "regression": ": exceeded", "error": ": not decide
 
 
 def cost_note(verdict: Verdict) -> str | None:
-    """Say what a reader must know of the figures.
-
-    None where there is nothing to say.
-    """
+    """Say what a reader must know of the costs, if anything."""
     costs = [cost for cost in verdict.costs if cost.note is not None and cost.change is not None]
     return " ".join(f"{NAMES[cost.name]}: {cost.note}." for cost in costs) or None

@@ -1,7 +1,4 @@
-"""The cost of a run, the legend of its figures, and a check in words.
-
-Here is how its verdict came about.
-"""
+"""The cost of a run, the legend of its figures, and how a verdict came about."""
 
 from __future__ import annotations
 
@@ -20,9 +17,7 @@ if TYPE_CHECKING:
 
 
 def cost(result: Result) -> str | None:
-    """Say samples, tokens and time of a run.
-
-    None where nothing was evaluated.
+    """Say samples, tokens and time of a run, if it evaluated anything.
 
     >>> from accgate.result import Result
     >>> tokens = {"prompt_tokens": 3_900_000, "completion_tokens": 1_200_000}
@@ -40,9 +35,7 @@ def cost(result: Result) -> str | None:
 
 
 def expected_text(estimate: Estimate) -> str:
-    """Say when the verdict of a check is expected.
-
-    It is after how many samples, and how long from the start.
+    """Say after how many samples, and how long, the verdict of a check is expected.
 
     >>> from accgate.planning.cost import Cost, Estimate
     >>> costs = (Cost(n, None, n / 9, None) for n in (832, 367, 481))
@@ -68,9 +61,9 @@ def _samples_and_time(cost: Cost, *, named: bool = True) -> str:
 
 
 def has_evidence(verdict: Verdict) -> bool:
-    """Tell whether it was decided on its samples.
+    """Tell whether a check was decided on its samples.
 
-    Of a check that could not be evaluated `n` counts those that were.
+    One that could not be evaluated counts in `n` the samples that were.
     """
     return verdict.verdict != "error" or verdict.test is not None
 
@@ -82,10 +75,7 @@ def samples_used(result: Result) -> tuple[int, int]:
 
 
 def savings(result: Result) -> str | None:
-    """Return the share of samples that early stopping saved.
-
-    It is of those at a fixed n, None where it saved none.
-    """
+    """Say which share of the samples early stopping saved, if any."""
     used, most = samples_used(result)
     return f"stopping early saved {100 * (1 - used / most):.0f}%" if used < most else None
 
@@ -133,15 +123,12 @@ def _parts(verdict: Verdict) -> list[str]:
 
 
 def explanation_of(result: Result, verdict: Verdict) -> list[Paragraph]:
-    """Explain how a check's verdict came about in its run.
-
-    It is headings with a paragraph each.
-    """
+    """Explain how a check's verdict came about, in paragraphs with headings."""
     return explanation(verdict, surroundings_of(result, verdict))
 
 
 def surroundings_of(result: Result, verdict: Verdict, *, answers_commands: bool = False) -> Surroundings:
-    """Say what a run adds to the words on one of its checks."""
+    """Gather what the words on a check need to know of its run."""
     pair, checks = (verdict.model, verdict.task), sum(each.is_new == verdict.is_new for each in result.checks)
     other = next((each.verdict for each in result.beside if (each.model, each.task) == pair), None)
     return Surroundings(result.correction, checks, result.allowed, result.rules, other, result.shards, answers_commands)

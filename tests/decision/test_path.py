@@ -120,7 +120,7 @@ def test_a_long_way_is_thinned_but_keeps_its_end() -> None:
     chart = evidence_chart(verdict, path, "k")
     assert len(chart.svg) < 9_000
     (picture,) = document(chart.svg).pictures
-    assert picture.figure("n") == verdict.n
+    assert f"after {verdict.n:,} of " in picture.title
 
 
 def test_of_an_e_process_only_the_last_limit_is_drawn() -> None:

@@ -9,7 +9,9 @@ from hypothesis import strategies as st
 
 from accgate.errors import VerdictName, worst
 from accgate.history.file import History, history_of
+from accgate.history.page import Chart, chart_of
 from accgate.history.run import Against, Point, Run
+from accgate.history.series import series_of
 from accgate.verdict import CandidateSummary, Drift
 
 
@@ -51,6 +53,14 @@ def season(days: int = 20) -> History:
             made = point(74.5 + day % 3, drift=declining() if day == days else None, **keys)
         runs.append(run(day, made, point(50.0 + day % 4, task="mmlu", reference=Against(52.0, 400), gamma=49.5)))
     return history_of(runs)
+
+
+def chart(*made: Run, check: str = "m/gsm8k") -> Chart:
+    """The chart of a check over these runs."""
+    (one,) = series_of(made, check)
+    drawn = chart_of(one)
+    assert drawn is not None
+    return drawn
 
 
 moments = st.integers(0, 10**6).map(lambda minute: f"2026-{1 + minute % 12:02d}-{1 + minute % 28:02d}T03:00:00+00:00")

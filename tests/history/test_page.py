@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from accgate.cli.main import main
@@ -19,20 +19,13 @@ from accgate.history.page import BOTTOM, HEIGHT, LEFT, RIGHT, ROWS, TOP, WIDTH, 
 from accgate.history.run import Against
 from accgate.history.series import series_of
 from accgate.report.html.inline import policy_hash
-from tests.history.made import declining, point, run, runs, season
+from tests.history.made import chart, declining, point, run, runs, season
 from tests.report.hostile import hostile
 from tests.report.html_pages import document
 
 
-def chart(history: History, check: str = "m/gsm8k") -> Chart:
-    (one,) = series_of(history.runs, check)
-    made = chart_of(one)
-    assert made is not None
-    return made
-
-
 def test_every_run_with_a_mean_is_a_mark_and_each_kind_has_its_shape() -> None:
-    made = chart(season(20))
+    made = chart(*season(20).runs)
     assert len(made.dots) == 19  # the error has no mean
     assert [dot.kind for dot in made.dots].count("cross") == 1
     assert [dot.drift for dot in made.dots] == [False] * 18 + [True]
@@ -47,7 +40,7 @@ def scale(made: Chart) -> Callable[[float], float]:
 
 
 def test_the_axis_agrees_with_the_marks_and_a_better_mean_stands_higher() -> None:
-    made = chart(season(20))
+    made = chart(*season(20).runs)
     for dot in made.dots:
         mean = float(re.search(r"mean ([\d.]+)", dot.text)[1])  # type: ignore[index]
         assert scale(made)(dot.y) == pytest.approx(mean, abs=0.05)
@@ -55,14 +48,13 @@ def test_the_axis_agrees_with_the_marks_and_a_better_mean_stands_higher() -> Non
 
 
 def test_the_band_is_two_standard_errors_around_the_reference_and_ends_where_that_changes() -> None:
-    made = chart(history_of([run(1), run(2)]))
+    made = chart(run(1), run(2))
     values = [scale(made)(float(y)) for y in re.findall(r"V(-?[\d.]+)", made.band)]
     assert values == pytest.approx([78.0, 78.0, 74.0, 74.0], abs=0.05)
-    assert chart(season(20)).band.count("Z") == 3  # the run without figures, then the new reference
+    assert chart(*season(20).runs).band.count("Z") == 3  # the run without figures, then the new reference
 
 
-@settings(deadline=None, max_examples=40)
-@given(st.lists(runs, min_size=1, max_size=12))
+@given(st.lists(runs, min_size=1, max_size=6))
 def test_nothing_is_drawn_outside_the_drawing(made: list) -> None:
     found = series_of(history_of(made).runs) if any(one.checks for one in made) else ()
     for drawn in filter(None, map(chart_of, found)):
@@ -77,27 +69,22 @@ def test_nothing_is_drawn_outside_the_drawing(made: list) -> None:
 
 def test_one_run_alone_and_equal_figures_have_a_chart() -> None:
     flat = point(50.0, reference=Against(50.0, 400), error=0.0, gamma=None)
-    made = chart(history_of([run(1, flat)]))
+    made = chart(run(1, flat))
     assert len(made.dots) == 1
     assert [text for _, text in made.dates] == ["2026-01-01"]
 
 
 def test_a_chart_has_words_that_say_what_it_shows() -> None:
-    words = chart(season(20)).words
+    words = chart(*season(20).runs).words
     assert "20 runs from 2026-01-01 to 2026-01-20" in words
     assert "between 71.0 and 76.5" in words
     assert "1 run regressed, the reference changed 1 time" in words
-    assert "pass, mean 76.5, reference 74.0 ± 1.0, 400 samples, a slow decline since the anchor" in words
-    page = html_page(season(20))
-    for one in ("m/gsm8k", "m/mmlu"):
-        assert chart(season(20), one).words in page
-    assert page.count('role="img" aria-labelledby=') == 2
-
-
-def test_the_page_shows_every_figure_of_the_latest_runs_newest_first() -> None:
-    page = document(html_page(season(20), "m/gsm8k"))
-    rows = [row for row in page.rows if row and row[0].startswith("2026-")]
-    assert [row[0] for row in rows] == [f"2026-01-{day:02d}" for day in range(20, 0, -1)]
+    assert "pass, mean 76.5, reference 74.0 ± 1.0, 400 samples, a slow decline" in words
+    text = html_page(season(20))
+    assert words in text
+    assert text.count('role="img" aria-labelledby=') == 2
+    rows = [row for row in document(text).rows if row and row[0].startswith("2026-")][:20]
+    assert [row[0] for row in rows] == [f"2026-01-{day:02d}" for day in range(20, 0, -1)], "newest first"
     assert rows[0][3:] == ["74.0", "76.5", "1.0", "+2.5", "72.0", "−4.0 decline", "pass"]
 
 
@@ -105,21 +92,22 @@ def test_the_headline_says_what_the_latest_run_of_each_check_was() -> None:
     def title(*points) -> str:
         return re.search("<h1>(.*)</h1>", html_page(history_of([run(1, *points)])))[1]  # type: ignore[index]
 
-    assert title(point(), point(task="b")) == "Accuracy over time: 2 of 2 checks passed in the latest run"
-    assert title(point(verdict="regression")) == "Accuracy over time: m@quant=fp8 / gsm8k regressed"
-    assert "1 of 2 checks gave no verdict" in title(point(), point(verdict="inconclusive", task="b"))
-    assert title(point(verdict="inconclusive")) == "Accuracy over time: the check gave no verdict in the latest run"
-    declines = title(point(drift=declining()), point(task="b"))
-    assert declines == "Accuracy over time: 2 of 2 checks passed in the latest run, but 1 declines slowly"
-    many = [point(verdict="regression", task=f"t{number}") for number in range(5)]
-    assert title(*many).endswith("m@quant=fp8 / t2 and 2 more regressed")
+    other, many = point(task="b"), [point(verdict="regression", task=f"t{number}") for number in range(5)]
+    for points, words in (
+        ([point(), other], "2 of 2 checks passed in the latest run"),
+        ([point(drift=declining()), other], "2 of 2 checks passed in the latest run, but 1 declines slowly"),
+        ([replace(other, verdict="regression")], "m@quant=fp8 / b regressed"),
+        (many, "m@quant=fp8 / t0, m@quant=fp8 / t1, m@quant=fp8 / t2 and 2 more regressed"),
+        ([point(), replace(other, verdict="inconclusive")], "1 of 2 checks gave no verdict in the latest run"),
+        ([point(verdict="inconclusive")], "the check gave no verdict in the latest run"),
+    ):
+        assert title(*points) == f"Accuracy over time: {words}"
 
 
 def test_a_page_loads_and_runs_nothing_whatever_stands_in_the_names() -> None:
     plain = document(html_page(season(2)))
-    style = f"style-src {policy_hash(plain.style)}"
-    assert plain.policy == f"default-src 'none'; {style}; base-uri 'none'; form-action 'none'"
-    points = [point(model=f"{number} {name}", task=name) for number, name in enumerate(hostile()[::2])]
+    assert plain.policy.startswith(f"default-src 'none'; style-src {policy_hash(plain.style)}; ")
+    points = [point(model=f"{number} {name}", task=name) for number, name in enumerate(hostile()[::4])]
     page = html_page(history_of([run(1, *points, commit="<script>alert(1)</script>")]))
     drawings = re.findall(r"<svg class=\"chart\".*?</svg>", page, re.DOTALL)
     assert len(drawings) == len(points)
@@ -128,7 +116,7 @@ def test_a_page_loads_and_runs_nothing_whatever_stands_in_the_names() -> None:
     wild = document(page)
     assert set(wild.tags) <= set(plain.tags)
     assert wild.attributes <= plain.attributes
-    assert not {"script", "img", "a", "iframe", "link", "use", "image", "foreignobject"} & set(wild.tags)
+    assert not {"script", "img", "a", "link", "use"} & set(wild.tags)
 
 
 def test_what_cannot_be_drawn_or_read_is_said_on_the_page() -> None:
@@ -142,16 +130,15 @@ def test_what_cannot_be_drawn_or_read_is_said_on_the_page() -> None:
 
 
 def test_a_long_history_stays_small_and_says_what_it_leaves_out() -> None:
-    days = [run(1, started=f"20{year}-{month:02d}-{day:02d}T03:00:00+00:00", result=f"{year}{month}{day}")
-            for year in range(20, 26) for month in range(1, 13) for day in range(1, 29, 3)]  # fmt: skip
+    starts = [f"20{at // 12:02d}-{1 + at % 12:02d}-01T03:00:00+00:00" for at in range(600)]
+    days = [run(1, started=start, result=start) for start in starts]
     page = html_page(history_of(days))
-    assert len(days) == 720
-    assert len(page) < 300_000
-    assert f"{720 - ROWS} earlier runs are in the history file" in page
-    assert "720 runs, 2020-01-01 to 2025-12-28" in page
+    assert len(page) < 250_000
+    assert f"{600 - ROWS} earlier runs are in the history file" in page
+    assert "600 runs, 2000-01-01 to 2049-12-01" in page
 
 
-def test_the_command_writes_the_page_of_a_history_that_has_runs(tmp_path: Path, capsys) -> None:
+def test_the_command_writes_the_page_of_a_history_that_has_runs(tmp_path: Path) -> None:
     history, page = tmp_path / "history.jsonl", tmp_path / "p.html"
     with pytest.raises(BadInput, match="no run yet"):
         html_page(History())
@@ -160,5 +147,3 @@ def test_the_command_writes_the_page_of_a_history_that_has_runs(tmp_path: Path, 
     history.write_bytes(season().content)
     assert main(["history", "html", str(history), "--out", str(page), "--check", "m/mmlu"]) == 0
     assert page.read_text() == html_page(season(), "m/mmlu")
-    assert main(["history", "html", str(history)]) == 0
-    assert capsys.readouterr().out == html_page(season())

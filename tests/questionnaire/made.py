@@ -77,6 +77,11 @@ class Made:
         return dict(json.loads(found[1]))
 
     @property
+    def texts(self) -> dict[str, str]:
+        """The answers on the page by their names."""
+        return {answer["id"]: answer["text"] for question in self.page["questions"] for answer in question["answers"]}
+
+    @property
     def key(self) -> dict[str, Any]:
         return dict(json.loads(self.key_path.read_text(encoding="utf-8")))
 

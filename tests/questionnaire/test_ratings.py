@@ -42,9 +42,8 @@ FAULTS: list[tuple[Change, str]] = [
     (lambda d: d.update(ratings=[]), "holds no ratings by answer and item"),
     (lambda d: d["ratings"].update({"0123456789ab": {"correct": 3}}), "rates 1 answer that the questionnaire"),
     (lambda d: first(d).update(funny=3), "rates by 1 item that the questionnaire does not have: funny"),
-    *((lambda d, x=x: first(d).update(correct=x), "holds 1 rating that should be") for x in (0, 6, 3.0, "3")),
-    (lambda d: first(d).update(correct=True), "holds 1 rating that should be a whole number from 1 to 5: True ("),
-    (lambda d: first(d).pop("fluent"), "lacks 1 of 72 pairs of ratings: question 1 fluent; have them completed"),
+    *((lambda d, x=x: first(d).update(correct=x), f"from 1 to 5: {x!r} (") for x in (0, 6, 3.0, "3", True)),
+    (lambda d: first(d).pop("fluent"), "lacks 1 of 72 pairs of ratings: question 1 fluent"),
     (lambda d: d["ratings"].popitem(), "lacks 6 of 72 pairs of ratings: question 12 correct"),
 ]  # fmt: skip
 
@@ -78,7 +77,7 @@ def test_a_file_that_is_no_json_of_ours_is_refused(made: Made, text: str, messag
     assert message in err
 
 
-@each("name", ["anna", " Anna ", "ANNA", "\uff41nna"])
+@each("name", [" Anna ", "\uff41nna"])
 def test_the_same_rater_twice_is_refused_however_the_name_is_written(made: Made, name: str) -> None:
     made.build()
     path, other = made.rate("anna", three), made.rate("other", three, rater=name)
@@ -92,22 +91,13 @@ def test_every_file_s_fault_is_told_at_once(made: Made) -> None:
     assert [line.split(": ")[1] for line in err.splitlines()] == [*map(str, bad), str(made.folder / "no.json")]
 
 
-def test_a_key_of_another_questionnaire_is_refused(made: Made) -> None:
-    made.build()
-    path = made.rate("anna", three)
-    made.build(seed=8)
-    assert "belongs to another questionnaire" in refused(made, path)
-
-
 KEY_FAULTS: list[tuple[Change, str]] = [
     (lambda k: k.pop("seed"), "is damaged: seed"),
     (lambda k: k.update(more=1), "is damaged: more"),
-    (lambda k: k.update(questionnaire="x"), "is damaged: questionnaire"),
     (lambda k: k.update(questions=[]), "it has no answer"),
     (lambda k: k["questions"].append(k["questions"][0]), "comes twice"),
     (lambda k: k["questions"][0]["answers"].pop(), "does not have one answer of each side"),
     (lambda k: k["questions"][0]["answers"][0].update(side="both"), "does not have one answer of each side"),
-    (lambda k: k["questions"][0]["answers"][0].update(side="neither"), "is damaged: questions.0.answers.0.side"),
     (lambda k: k["items"].append(k["items"][0]), "item 'correct' comes twice"),
     (lambda k: k.update(kind="accgate ratings"), "is not of kind 'accgate questionnaire key'"),
 ]
@@ -124,23 +114,14 @@ def test_a_damaged_key_is_refused(made: Made, edit: Change, message: str) -> Non
     assert "take the file that was written" in err or "give the .key.json" in err
 
 
-def test_missing_ratings_are_left_out_on_request_and_counted(made: Made) -> None:
-    made.build()
-    levels = made.levels(three)
-    del levels[made.key["questions"][0]["answers"][0]["id"]]["fluent"]
-    result = made.judge(made.rate("anna", levels), made.rate("bert", three), "--allow-missing")
-    said = result["judgement"]
-    assert (said["missing"], said["expected"]) == (1, 144)
-    assert said["notes"][0] == "1 of 144 pairs of ratings are missing and left out; they may not be missing at random"
-
-
-def test_a_question_that_nobody_rated_on_both_sides_is_refused_even_then(made: Made) -> None:
-    made.build()
-    names = [given["id"] for given in made.key["questions"][3]["answers"]]
+def test_missing_ratings_are_left_out_on_request_and_counted_unless_nobody_rated_both_sides(made: Made) -> None:
+    made.build(n=3)
     files = []
-    for rater, name in zip(("anna", "bert"), names, strict=True):
+    for rater, given in zip(("anna", "bert"), made.key["questions"][1]["answers"], strict=True):
         levels = made.levels(three)
-        del levels[name]["fluent"]
+        del levels[given["id"]]["fluent"]
         files.append(made.rate(rater, levels))
-    message = "nobody rated both sides by 'fluent' in 1 of 12 questions: question 4"
-    assert message in refused(made, *files, "--allow-missing")
+    survey = made.judge(files[0], made.rate("cleo", three), "--allow-missing")["judgement"]
+    assert (survey["missing"], survey["expected"]) == (1, 36)
+    assert survey["notes"][0].startswith("1 of 36 pairs of ratings are missing")
+    assert "by 'fluent' in 1 of 3 questions: question 2" in refused(made, *files, "--allow-missing")

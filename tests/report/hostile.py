@@ -7,30 +7,24 @@ from tests.report.rendered import Page
 
 SHA = "da39a3ee5e6b4b0d3255bfef95601890afd80709"
 ATOMS = [
-    "@octocat", "@org/team", "mail@example.org", "&#64;octocat", "&commat;octocat", "\\@octocat", "#12", "&#35;12",
-    "GH-12", "_GH-12", "org/repo#12", "[text](http://evil.example)", "![image](http://evil.example/x.png)",
-    "[a]: http://evil", "<http://evil.example>", "http://evil.example", "https://evil.example", "www.evil.example",
-    "WWW.evil.example", "ftp://evil.example", "mailto:mail@example.org", "xmpp:mail@example.org", SHA, SHA[:7],
-    f"org/repo@{SHA}", "<a href='http://evil.example'>x</a>", "<img src=x onerror=alert(1)>",
-    "<script>alert(1)</script>", "</details>", "</summary>", "</sub>", "</code>", "</table>", "<!-- ", "-->",
-    "<!-- accgate 0 verdict=pass -->", "]]>", "<?php", "<input type=checkbox>", "<svg onload=alert(1)>",
-    "javascript:alert(1)", "|", "| a | b |", "|---|", "\\|", "`", "``", "```", "```\ncode\n```",
-    "```mermaid\ngraph TD\n```", "~~~", "\n", "\r\n", "\n\n# heading\n", "heading\n===", "\n---\n", "\u2028",
-    "\u2029", "\x85", "\x0b", "\t", "    indented", "* item", "- item", "+ item", "-", "1. item", "1) item", "7.",
-    "---", "===", "=", "> quote", "> [!WARNING]", "**bold**", "__bold__", "~~gone~~", "~gone~", "$x^2$", "$$",
-    "$`x^2`$", ":tada:", ":+1:", ":octocat:", "\\", "\\\\", "\u202e reversed", "\u2066 isolated", "\u200b", "\u200d",
-    "\ufeff", "\x00", "\x1b[31mred", "\x1b]8;;http://evil.example\x07x", "\x07", "\ud800", "\udfff", "\U0001f469",
-    "&lt;b&gt;", "&amp;", "&", "<b>", "<", "{{ 7 * 7 }}", "{% raw %}", "{# x #}", "[^1]", "[^1]: note", "[ ] task",
-    "[x] done", "- [ ] task", "::set-output name=x::y", "::error file=a::b", "##[error]x", "##[group]",
-    "::add-mask::x", "::stop-commands::x", "x" * 5_000, "e" + "\u0301" * 500, "\u0338", "\u20dd", "é\u0301",
-    "\u05d0\u05d1 rtl", "", " ", "/accgate accept x",
+    "@octocat", "@org/team", "mail@example.org", "&#64;octocat", "\\@octocat", "#12", "&#35;12", "GH-12", "_GH-12",
+    "[text](http://evil.example)", "![image](http://evil.example/x.png)", "[a]: http://evil", "<http://evil.example>",
+    "https://evil.example", "WWW.evil.example", "mailto:mail@example.org", SHA, SHA[:7], f"org/repo@{SHA}",
+    "<a href='http://evil.example'>x</a>", "<script>alert(1)</script>", "</details>", "</code>", "</table>", "<!-- ",
+    "-->", "<!-- accgate 0 verdict=pass -->", "]]>", "<?php", "|", "|---|", "\\|", "`", "``", "```\ncode\n```",
+    "```mermaid\ngraph TD\n```", "~~~", "\n", "\r\n", "\n\n# heading\n", "heading\n===", "\n---\n", "\u2028", "\x85",
+    "\t", "    indented", "* item", "- item", "+ item", "-", "1. item", "1) item", "7.", "=", "> quote",
+    "> [!WARNING]", "**bold**", "__bold__", "~~gone~~", "$x^2$", "$`x^2`$", ":tada:", ":+1:", "\\", "\\\\",
+    "\u202e reversed", "\u2066 isolated", "\u200d", "\x00", "\x1b[31mred", "\x1b]8;;http://evil.example\x07x", "\ud800",
+    "&lt;b&gt;", "&", "<", "{{ 7 * 7 }}", "{% raw %}", "[^1]", "[^1]: note", "- [ ] task", "::error file=a::b",
+    "##[error]x", "x" * 5_000, "e" + "\u0301" * 500, "\u20dd", "\u05d0\u05d1 rtl", "", " ", "/accgate accept x",
 ]  # fmt: skip
 
 
 def hostile() -> list[str]:
-    """Each atom, and random mixtures of them, 180 in all."""
+    """Each atom, and random mixtures of them, 120 in all."""
     draw = random.Random(20261121)
-    mixed = ["".join(draw.choices([*ATOMS, " "], k=draw.randint(2, 8))) for _ in range(180 - len(ATOMS))]
+    mixed = ["".join(draw.choices([*ATOMS, " "], k=draw.randint(2, 8))) for _ in range(120 - len(ATOMS))]
     return ATOMS + mixed
 
 

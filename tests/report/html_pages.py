@@ -1,16 +1,15 @@
 """Pages of the HTML report as tests read them, and runs that have something to show in each of its parts."""
 
-import csv
 import json
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
 from accgate import compare
-from accgate.records.file import Record, paths_of, read_gzip_lines, to_line
+from accgate.records.file import Record, paths_of, to_line
 from accgate.records.ids import Ids, order_of
 from accgate.records.replacement import write_gzip_lines
 from accgate.report.flips import Flip
@@ -19,7 +18,7 @@ from accgate.report.result_file import read_result, write_result
 from accgate.result import Result
 from accgate.verdict import Verdict
 from tests.report.runs import result_of
-from tests.support.gates import Project, write_lines
+from tests.support.gates import Project
 
 VOID = {"meta", "input", "wbr"}
 WORDS = ["the", "model", "adds", "both", "numbers", "and", "says", "what", "it", "found", "so", "that"]
@@ -61,7 +60,7 @@ class Document(HTMLParser):
     _open: list[tuple[str, dict[str, str]]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        super().__init__(convert_charrefs=True)
+        super().__init__()
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         given = {name: value or "" for name, value in attrs}
@@ -135,31 +134,6 @@ def page_of(project: Project) -> tuple[tuple[Verdict, ...], Document]:
     """The verdicts of a project's last run, and its report."""
     result = read_result(project.out / "accgate.json")
     return result.checks, document(html_report(result, folder=project.out))
-
-
-def replies(project: Project, reply: Callable[[int], tuple[str, float]], **more: Callable[[int], Any]) -> Path:
-    """What the model replies to the sample at each place of the fixed order, with its score, and other columns."""
-    rows = []
-    for task in project.tasks:
-        for at, id_ in enumerate(project.ids(task)):
-            text, score = reply(at)
-            rows.append({"id": id_, "reply": text, "score": score, **{key: made(at) for key, made in more.items()}})
-    return write_lines(project.scores, rows)
-
-
-def keep_reference_scores(project: Project, model: str = "m") -> None:
-    """Put the reference's score of each sample beside the run, as a run does."""
-    for task in project.tasks:
-        before = paths_of(project.out, model, task).before
-        known = {(row["id"], row["repeat"]): row["reply"] for row in read_gzip_lines(before, "reply")}
-        (path,) = project.store.glob(f"*/{task}.scores.csv")
-        with path.open(encoding="utf-8") as file:
-            rows = [
-                {"id": row["id"], "repeat": int(row["repeat"]), "score": float(row["score"]),
-                 "reply": known.get((row["id"], int(row["repeat"])))}
-                for row in csv.DictReader(file)
-            ]  # fmt: skip
-        write_gzip_lines(before, rows)
 
 
 def changed(n: int, lost: float, gained: float, seed: int = 0) -> tuple[list[float], list[float]]:

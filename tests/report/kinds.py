@@ -34,15 +34,11 @@ TWELVE = (
     (LLAMA, "truthfulqa", 398, 207, 6, 7, 5.0), (LLAMA, "arc_challenge", 566, 469, 3, 7, 4.0),
 )  # fmt: skip
 HEALTHY = tuple((*row[:4], min(row[4], 5), min(row[5], 4), 9.0 if row[1] == "humaneval" else 6.0) for row in TWELVE)
-PHYSICS = (
-    ("A 2.0 kg block slides from rest down a frictionless incline 1.8 m high. What is its speed at the bottom?",
-     "Energy is conserved: m g h = ½ m v², so v = √(2 g h). The answer is (C) 5.9 m/s.",
-     "Energy is conserved: m g h = ½ m v², so v = √(g h). The answer is (B) 4.2 m/s."),
-    ("In how many ways can five different books stand on a shelf if two of them must be next to each other?",
-     "Four blocks in 4! = 24 ways, the two books in 2. The answer is (D) 48.",
-     "Treat the two as one block. Four blocks in 4! = 24 ways. The answer is (B) 24."),
-    ("A bond pays $1,060 in one year. What is its price today at a rate of 4%?", "(F) $1,019.23", "(E) $1,000.00"),
-)  # fmt: skip
+LONG = ((
+    "A 2.0 kg block slides from rest down a frictionless incline 1.8 m high. What is its speed at the bottom?",
+    "Energy is conserved: m g h = ½ m v², so v = √(2 g h). The answer is (C) 5.9 m/s.",
+    "Energy is conserved: m g h = ½ m v², so v = √(g h). The answer is (B) 4.2 m/s.",
+),)  # fmt: skip
 SUMS = (("What is 6 + 14?", "20", "18"), ("What is 9 + 3?", "12", "18"), ("What is 7 + 13?", "20", "18"))
 LOOSER = (
     RuleChange("tasks.gsm8k.theta", "3.0", "6.0", "loosening", "only a larger drop is seen", 12),
@@ -126,14 +122,17 @@ def kinds() -> dict[str, Kind]:
     )
     hostile = replace(lost, model=HOSTILE, task=HOSTILE, settings_changed=(f"{HOSTILE}: {HOSTILE} → {HOSTILE}",))
     undecided = verdicts([(QWEN, "humaneval", 164, 136, 14, 9, 6.0)])[0]
-    figures = ("fell 17.6 points", "48.5 to 30.9", "A harmless change", "the gate allows")
+    bare = replace(kept, verdict="no-reference", p_value=None, interval=None, gamma=None, theta=None)
+    fell, log = ("fell 17.6 points", "48.5 to 30.9"), "loading\n 10%\r100%\n\x1b[31mCUDA out of memory\x1b[0m\n"
     return {
         "healthy": Kind(
             run_of([tried]),
             ("Passed", "46.7 to 44.4", "within chance", "No action needed", "cache_type_k not set → q4_0"),
         ),
         "failed": Kind(
-            run_of([lost]), (*figures, "undo the changed settings", "cache_type_k", "6 + 14"), flips_of(lost, SUMS)
+            run_of([lost]),
+            (*fell, "A harmless change", "the gate allows", "undo the changed settings", "cache_type_k", "6 + 14"),
+            flips_of(lost, SUMS),
         ),
         "mixed": Kind(
             run_of(mixed),
@@ -143,56 +142,41 @@ def kinds() -> dict[str, Kind]:
                 "the other 10 checks pass",
                 "qwen3-8b-fp8, compared with qwen3-8b of 2026-11-12 (4e1c0aa): engine vllm 0.21.0 → vllm 0.22.1; ",
             ),
-            flips_of(mixed[0], PHYSICS),
+            flips_of(mixed[0], LONG),
         ),
-        "inconclusive": Kind(
-            run_of([undecided]),
-            ("Inconclusive", "You asked to see a drop of 6.0 points; this run resolves only", "theta = "),
-        ),
+        "inconclusive": Kind(run_of([undecided]), ("Inconclusive", "this run resolves only", "theta = ")),
         "loosened": Kind(
             run_of(healthy),
             ("Waiting for approval", "loosens the gate", "All 12 checks pass", "2 of 4 changed rules"),
             guard=Guard("loosened", LOOSER, None, "2 changes loosen the gate."),
         ),
-        "unread": Kind(
-            run_of([unread]),
-            ("fell 17.6 points", "23 answers lost", "19 could no longer be read"),
-            flips_of(unread, SUMS),
-        ),
+        "unread": Kind(run_of([unread]), (*fell, "23 answers lost", "19 could no longer be read")),
         "new task": Kind(
             run_of([kept, replace(kept, task="multiplication", is_new=True)]),
             ("Passed", "2 checks", "multiplication, new"),
         ),
-        "sixty": Kind(
-            run_of(sixty),
-            ("Regression", "task_7", "and 1 more of 60 checks", "The other 58 checks pass"),
-            flips_of(sixty[7], SUMS),
-        ),
-        "hostile": Kind(
-            run_of([hostile]), ("fell 17.6 points", "48.5 to 30.9"), flips_of(hostile, [(HOSTILE,) * 3] * 3)
-        ),
+        "sixty": Kind(run_of(sixty), ("task_7", "and 1 more of 60 checks", "The other 58 checks pass")),
+        "hostile": Kind(run_of([hostile]), fell, flips_of(hostile, [(HOSTILE,) * 3] * 3)),
         "fork": Kind(
             run_of([kept], rules="own"),
             ("Advisory only", "unverified", "46.7 to 44.4"),
             about=replace(ABOUT, advisory=True, commands=False),
         ),
-        "no reference": Kind(
-            run_of([replace(kept, verdict="no-reference", p_value=None, interval=None, gamma=None, theta=None)]),
-            ("No reference", "accgate record"),
-        ),
-        "log": Kind(
-            None,
-            ("No verdict", "the evaluation could not finish (exit code 3)", "out of memory"),
-            failure=Failure(3, "loading\n 10%\r100%\n\x1b[31mCUDA out of memory\x1b[0m\n"),
-        ),
+        "no reference": Kind(run_of([bare]), ("No reference", "accgate record")),
+        "log": Kind(None, ("No verdict", "could not finish (exit code 3)", "out of memory"), failure=Failure(3, log)),
         "refused": Kind(
             None,
             ("Result refused", "run the job again"),
             failure=Failure(3, "mean is 80, but the records give 70", "it does not follow from the run's records"),
         ),
         "bootstrap": Kind(
-            run_of([kept], rules="bootstrap"),
-            ("Nothing is gated yet", "accgate record accuracy.toml"),
-            guard=Guard("bootstrap"),
+            run_of([kept], rules="bootstrap"), ("Nothing is gated yet", "accgate record"), guard=Guard("bootstrap")
         ),
     }
+
+
+def result_named(name: str) -> Result:
+    """The result of a kind that has one."""
+    result = kinds()[name].result
+    assert result is not None
+    return result

@@ -25,7 +25,7 @@ class Page(HTMLParser):
     _open: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        super().__init__(convert_charrefs=True)
+        super().__init__()
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self.tags.add(tag)

@@ -16,6 +16,16 @@ from accgate.verdict import CandidateSummary, GroupFigures, ReferenceSummary, Ve
 from accgate.verdict.figures import Groups
 
 
+class Clock:
+    """Seconds that pass when a test says so."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
 def verdict_of(name: str = "pass", **keys: Any) -> Verdict:
     plain = Verdict(
         "m", "t", name, "paired", 100, ReferenceSummary(75.0, 100), CandidateSummary(70.0, 100), 0.05, 0.2,

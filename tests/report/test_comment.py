@@ -3,24 +3,20 @@
 import re
 from collections.abc import Iterable
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 from accgate.guard.state import Guard, RuleChange
 from accgate.report.cause import CauseView
 from accgate.report.comment import About, Failure, render_comment
-from accgate.report.flips import Flip, flips_of_result
-from accgate.report.result_file import read_result
-from accgate.report.story import headline_of
+from accgate.report.flips import Flip
 from accgate.report.views import HEADINGS
 from accgate.result import Result
 from accgate.verdict import CandidateSummary, Drift, ReferenceSummary
 from tests.report.hostile import assert_inert, assert_no_command, hostile
-from tests.report.kinds import ABOUT, LOOSER, URL, kinds
+from tests.report.kinds import ABOUT, LOOSER, URL, kinds, result_named
 from tests.report.rendered import Page, page_of
 from tests.report.runs import groups_of, result_of, verdict_of
 from tests.support.cases import each
-from tests.support.gates import RIGHT, Project, right_but
 
 ADDED = RuleChange("tasks.passkey", None, "passkey", "new", "a task that the base does not have")
 LOOSENED = Guard("loosened", (*LOOSER[2:], ADDED, *LOOSER[:2]), None, "2 changes loosen the gate.")
@@ -28,10 +24,6 @@ LOOSENED = Guard("loosened", (*LOOSER[2:], ADDED, *LOOSER[:2]), None, "2 changes
 
 def page(result: Result | None, about: About = ABOUT, **keys: Any) -> Page:
     return page_of(render_comment(result, about, **keys))
-
-
-def headline(result: Result | None, **keys: Any) -> str:
-    return page(result, **keys).headings[0]
 
 
 def first_screen(markdown: str) -> str:
@@ -42,28 +34,22 @@ def first_screen(markdown: str) -> str:
 # What it says
 
 
-def test_every_kind_of_run_says_in_its_first_lines_what_dropped_by_how_much_and_what_next() -> None:
-    for name, kind in kinds().items():
-        markdown = kind.comment()
-        seen, found = first_screen(markdown), page_of(markdown)
-        for fact in kind.says:
-            assert fact in seen, (name, fact)
-        assert len(seen.partition("| Check")[0]) < 1_200, name
-        assert len(found.headings) == 1, name
-        assert found.headings[0].startswith(("✓ ", "✕ ", "? ", "▽ ", "! ", "○ ", "i ")), name
-        assert found.links in ([URL], []), name
-        assert markdown.endswith("accgate 0.1.0</sub>\n"), name
-        assert_inert(found, links=(URL,))
-        assert_no_command(markdown)
-
-
-def test_means_gamma_theta_and_verdict_of_every_check_stand_above_the_first_fold() -> None:
-    for name, kind in kinds().items():
-        if kind.result is None or name == "hostile":
-            continue
-        above = page_of(kind.comment().partition("<details>")[0])
+@each("name", kinds())
+def test_every_kind_of_run_says_in_its_first_lines_what_dropped_by_how_much_and_what_next(name: str) -> None:
+    kind = kinds()[name]
+    markdown = kind.comment()
+    seen, found = first_screen(markdown), page_of(markdown)
+    assert [fact for fact in kind.says if fact not in seen] == []
+    assert len(seen.partition("| Check")[0]) < 1_200
+    (heading,) = found.headings
+    assert heading.startswith(("✓ ", "✕ ", "? ", "▽ ", "! ", "○ ", "i "))
+    assert markdown.endswith("accgate 0.1.0</sub>\n")
+    assert_inert(found, links=(URL,))
+    assert_no_command(markdown)
+    if kind.result is not None and name != "hostile":
+        above = page_of(markdown.partition("<details>")[0])
         rows = [row for table in above.tables if table[0] == list(HEADINGS) for row in table[1:]]
-        assert len(rows) == len(kind.result.decided), name
+        assert len(rows) == len(kind.result.decided)
         for row in rows:
             assert re.fullmatch(r"[✓✕?○] \S+(, new)?", row[0]), row
             assert re.fullmatch(r"[\d.–]+→[\d.–]+|–", row[2]), row
@@ -79,47 +65,30 @@ def test_the_worst_check_stands_first_and_those_that_pass_by_their_change() -> N
 
 
 def test_a_search_that_was_made_is_not_advised() -> None:
-    kind = kinds()["failed"]
-    assert kind.result is not None
-    (lost,) = kind.result.checks
-    result = replace(kind.result, checks=(replace(lost, settings_changed=("options.a: 1 → 2", "options.b: 1 → 2")),))
-    for cause, advised in (
-        (None, True), (CauseView(("That is unknown: it took too long.",)), True),
-        (CauseView(("options.a explains it.",), (("options.a", "1", "2", "9", "9", "explains"),)), False),
-    ):  # fmt: skip
+    result = result_named("failed")
+    explained = CauseView(("options.a explains it.",), (("options.a", "1", "2", "9", "9", "explains"),))
+    for cause, is_advised in ((None, True), (CauseView(("It took too long.",)), True), (explained, False)):
         text = first_screen(render_comment(result, ABOUT, cause=cause))
         assert "undo the changed settings and push" in text
-        assert ("find which one did it with accgate blame" in text) == advised
+        assert ("find which one did it with accgate blame" in text) == is_advised
 
 
 def test_answers_and_settings_are_three_at_most_and_the_rest_is_counted() -> None:
-    kind = kinds()["failed"]
-    assert kind.result is not None
-    (lost,) = kind.result.checks
+    result = result_named("failed")
+    (lost,) = result.checks
     many = replace(lost, settings_changed=tuple(f"options.x{i}: 1 → 2" for i in range(9)))
     flips = {(lost.model, lost.task): [
         Flip(lost.flips[i] if i else "my-17", f"{i} + 1?", "r", "r", "w", 100.0, 0.0) for i in range(10)
     ]}  # fmt: skip
-    found = page_of(render_comment(replace(kind.result, checks=(many,)), ABOUT, flips=flips))
+    found = page_of(render_comment(replace(result, checks=(many,)), ABOUT, flips=flips))
     questions = ("my-17: 0 + 1?", "1 + 1?", "2 + 1?")
     assert found.tables[1] == [["Prompt", "Before, right", "Now, wrong"], *[[each, "r", "w"] for each in questions]]
     assert "Answers that got worse: 3 of 23" in found.text
     assert "and 6 more" in found.text
     graded = [Flip("a", "q", "r", "b", "n", 80.0, 20.0)]
-    assert page_of(render_comment(kind.result, ABOUT, flips={(lost.model, lost.task): graded})).tables[1][0] == [
+    assert page_of(render_comment(result, ABOUT, flips={(lost.model, lost.task): graded})).tables[1][0] == [
         "Prompt", "Before", "Now",
     ]  # fmt: skip
-
-
-def test_a_real_regression_shows_its_answers_and_report_md_says_the_same(tmp_path: Path) -> None:
-    project = Project(tmp_path, tasks=("one", "two"), n=100).recorded([RIGHT] * 100, right_but(5, 100))
-    assert project.run(right_but(30, 100), right_but(6, 100)) == 1
-    result = read_result(project.out / "accgate.json")
-    report = page_of((project.out / "report.md").read_text(encoding="utf-8"))
-    found = page(result, flips=flips_of_result(result, project.out))
-    assert found.headings == ["✕ Regression: one fell 30.0 points, 100.0 to 70.0, and 1 more of 3 checks"]
-    assert (report.headings, report.tables[0]) == (found.headings, found.tables[0])
-    assert ["id", "Prompt", "Expected", "Before", "Now"] in [table[0] for table in report.tables]
 
 
 def test_only_a_regression_or_a_missing_reference_can_be_accepted_and_by_command_only_where_one_answers() -> None:
@@ -145,44 +114,40 @@ def test_rules_that_changed_stand_in_a_table_what_loosens_first() -> None:
     assert "To approve it: somebody with write permission who is not the author" in found.text
 
 
-def test_a_loosened_gate_leads_where_the_run_passes_and_follows_the_verdict_where_it_does_not() -> None:
-    waiting = render_comment(result_of(verdict_of()), ABOUT, guard=LOOSENED)
-    assert waiting.startswith("### ▽ Waiting for approval: this pull request loosens the gate\n")
-    assert waiting.index("| Rule") < waiting.index("| Check")
-    for name in ("regression", "inconclusive", "no-reference", "error"):
-        result = result_of(verdict_of(name))
-        text = render_comment(result, ABOUT, guard=LOOSENED)
-        (heading,) = page_of(text).headings
-        assert heading == f"{' '.join(headline_of(result))}. This pull request also loosens the gate"
-        assert text.index("| Check") < text.index("| Rule")
-    failed = page(None, failure=Failure(3, ""), guard=LOOSENED)
-    assert failed.headings[0].endswith("This pull request also loosens the gate")
-    assert len(failed.tables) == 1
+REVIEW = "somebody with write permission"
+UNKNOWN = Guard("unreadable", (), None, "grant it")
 
 
-def test_a_guard_that_cannot_be_read_does_not_hold() -> None:
-    for name in ("pass", "regression"):
-        found = page(result_of(verdict_of(name)), guard=Guard("unreadable", (), None, "it lacks contents: read"))
-        assert "ould not check whether this pull request" in found.headings[0]
-        assert "✓" not in found.headings[0]
-        assert "it lacks contents: read" in found.text
-        assert "somebody with write permission" not in found.text
-    seen = page(result_of(verdict_of()), guard=Guard("unreadable", LOOSER, None, "grant pull-requests: read"))
-    assert seen.headings[0].startswith("▽ Waiting for approval")
-    assert seen.headings[0].endswith("its approval could not be checked")
-    assert "grant pull-requests: read" in seen.text
-    assert "somebody with write permission" in seen.text
-
-
-def test_an_approval_or_a_stricter_gate_ends_the_matter() -> None:
-    for guard, said in (
-        (Guard("approved", LOOSER[:1], "octo-cat"), "Approved for this commit by octo-cat."),
-        (Guard("tightened", LOOSER[2:]), "no approval is needed"),
-    ):
-        found = page(result_of(verdict_of()), guard=guard)
-        assert found.headings[0].startswith("✓ Passed")
-        assert said in found.text
-        assert "somebody with write permission" not in found.text
+@each(
+    ("guard", "verdict", "heading", "said"),
+    [
+        (LOOSENED, "pass", r"▽ Waiting for approval: this pull request loosens the gate", (REVIEW,)),
+        (LOOSENED, "regression", r"✕ .*\. This pull request also loosens the gate", (REVIEW,)),
+        (LOOSENED, "no-reference", r"○ .*\. This pull request also loosens the gate", (REVIEW,)),
+        (LOOSENED, None, r"! No verdict.*\. This pull request also loosens the gate", (REVIEW,)),
+        (
+            Guard("unreadable", LOOSER, None, "grant it"),
+            "pass",
+            r"▽ .*its approval could not be checked",
+            (REVIEW, "grant it"),
+        ),
+        (UNKNOWN, "pass", r"! .*could not check whether .*", ("grant it",)),
+        (UNKNOWN, "regression", r"✕ .*Could not check whether .*", ("grant it",)),
+        (Guard("approved", LOOSER[:1], "octo-cat"), "pass", "✓ Passed.*", ("Approved for this commit by octo-cat.",)),
+        (Guard("tightened", LOOSER[2:]), "pass", "✓ Passed.*", ("no approval is needed",)),
+    ],
+)
+def test_a_loosened_gate_leads_where_the_run_passes_and_follows_the_verdict_where_it_does_not(
+    guard: Guard, verdict: Any, heading: str, said: tuple[str, ...]
+) -> None:
+    result = None if verdict is None else result_of(verdict_of(verdict))
+    text = render_comment(result, ABOUT, guard=guard, failure=Failure(3, "") if result is None else None)
+    found = page_of(text)
+    assert re.fullmatch(heading, found.headings[0])
+    assert (REVIEW in found.text) == (REVIEW in said)
+    assert [words for words in said if words not in found.text] == []
+    if result is not None and guard.changes:
+        assert (text.index("| Rule") < text.index("| Check")) == heading.startswith("▽")
 
 
 def test_what_the_pull_requests_own_rules_say_stands_beside() -> None:
@@ -204,26 +169,20 @@ def test_a_bootstrap_says_how_to_record_and_judges_by_its_own_rules() -> None:
         ]  # fmt: skip
         assert "By this pull request's own rules: No reference: there is nothing to compare t with." in found.text
         assert "record a version that you trust" not in found.text
-    assert headline(replace(result, rules="bootstrap"), failure=Failure(130, "")) == (
-        "! No verdict: the run was cancelled (exit code 130)"
-    )
+    (heading,) = page(result, failure=Failure(130, "")).headings
+    assert heading == "! No verdict: the run was cancelled (exit code 130)"
 
 
 def test_a_run_without_a_result_says_why_and_shows_the_end_of_its_log() -> None:
     log = "".join(f"line {i}\n" for i in range(100)) + " 10%\r 99%\n\x1b[31mout of \x1b[1mmemory\x1b[0m\x07\n\n"
-    for code, said in (
-        (2, "the configuration, files or arguments cannot be used"), (3, "the evaluation could not finish"),
-        (130, "the run was cancelled"), (137, "the run was killed, most likely because memory ran out"),
-        (77, "the run ended without a result"),
-    ):  # fmt: skip
-        found = page(None, failure=Failure(code, log))
-        assert found.headings == [f"! No verdict: {said} (exit code {code})"]
-        lines = found.blocks[0].splitlines()
-        assert lines[-3:] == ["line 99", " 99%", "out of memory\ufffd"]
-        assert len(lines) == 40
-        assert "so the check does not pass" in found.text
-        assert found.tables == []
-    assert headline(None) == "! No verdict: the run left no result"
+    found = page(None, failure=Failure(137, log))
+    assert found.headings == ["! No verdict: the run was killed, most likely because memory ran out (exit code 137)"]
+    lines = found.blocks[0].splitlines()
+    assert lines[-3:] == ["line 99", " 99%", "out of memory\ufffd"]
+    assert len(lines) == 40
+    assert "so the check does not pass" in found.text
+    assert found.tables == []
+    assert page(None).headings == ["! No verdict: the run left no result"]
 
 
 def test_the_footer_names_check_config_and_commit_where_they_are_not_the_usual_ones() -> None:
@@ -235,18 +194,16 @@ def test_the_footer_names_check_config_and_commit_where_they_are_not_the_usual_o
 
 
 def test_a_report_or_picture_without_a_web_address_is_not_linked() -> None:
-    mixed = kinds()["mixed"]
+    mixed = result_named("mixed")
     for url in (None, "javascript:alert(1)", 'https://a/"onload="x', "https://a b/", "file:///x", ""):
         pictures = None if url is None else (url, url)
-        text = render_comment(mixed.result, replace(ABOUT, report_url=url, pictures=pictures))
+        text = render_comment(mixed, replace(ABOUT, report_url=url, pictures=pictures))
         found = page_of(text)
         assert found.links == []
         assert "Full report" not in found.text
         assert "<picture>" not in text
         assert "```text" in text
-    shown = page_of(
-        render_comment(mixed.result, replace(ABOUT, pictures=("https://x/light.svg", "https://x/dark.svg")))
-    )
+    shown = page_of(render_comment(mixed, replace(ABOUT, pictures=("https://x/light.svg", "https://x/dark.svg"))))
     assert {"picture", "source", "img"} <= shown.tags
     assert shown.blocks == []
 
@@ -267,21 +224,12 @@ def test_groups_and_drift_are_named_above_the_folds_only_where_they_stand_out() 
     assert "m / t: 5 of 57 groups stand out: subject_0 fell by 20.0 points" in above
     assert "; and 2 more." in above
     assert "subject_3" not in above
-    many = render_comment(result_of(*[verdict_of(groups=groups_of(*names), task=f"t{i}") for i in range(300)]), ABOUT)
-    assert len(many.encode()) <= 65_000
-    assert "further checks groups stand out too" in page_of(many).text
+    many = page(result_of(*[verdict_of(groups=groups_of("a"), task=f"t{i}") for i in range(30)]))
+    assert "In 10 further checks groups stand out too." in many.text
     for detected in (True, False):
         text = render_comment(result_of(verdict_of(drift=Drift("2026-01-02", 5, -3.0, 0.01, 0.05, detected))), ABOUT)
         assert ("Compared with the first reference" in first_screen(text)) == detected
         assert "Compared with the first reference" in text
-
-
-def test_early_stops_say_how_much_they_saved() -> None:
-    stopped = verdict_of(n=90, n_max=200, stop="futility", test="gsprt")
-    whole = verdict_of(n=200, n_max=200, stop="end", test="gsprt", task="u")
-    result = replace(result_of(stopped, whole), samples=290, prompt_tokens=9_000, completion_tokens=1_000, seconds=61.2)
-    assert "290 samples, 10,000 tokens, 1 min 1 s; stopping early saved 28%." in page(result).text
-    assert "saved" not in page(replace(result, checks=(whole,))).text
 
 
 # Hostile content
@@ -296,20 +244,17 @@ def everywhere(text: str, kinds: Iterable[int] = range(4)) -> list[str]:
     bad = verdict_of("regression", flips=("a", "b", "c"), test=text, drift=drift, **keys)
     unsure = replace(bad, verdict="inconclusive", statistic=text, settings_changed=(f"{text}: {text} → {text}",))
     undecided = verdict_of("error", **(keys | {"model": "m", "p_value": None}))
-    result = replace(
-        result_of(bad, unsure, undecided), beside=(bad,), accgate=text, correction=text, samples=5, rules="base"
-    )
+    others = {"accgate": text, "correction": text, "samples": 5, "rules": "base"}
+    result = replace(result_of(bad, unsure, undecided), beside=(bad,), **others)  # type: ignore[arg-type]
     changes = (RuleChange(text, text, text, "loosening", text), RuleChange(text, None, text, "new", text))
-    about = About(text, text, text, None)
-    both = {(text, text): flips}
-    bootstrap = replace(result, rules="bootstrap")
+    loosened, by_check = Guard("loosened", changes, text, text), {(text, text): flips}
     runs: list[tuple[Result | None, dict[str, Any]]] = [
-        (result, {"guard": Guard("loosened", changes, text, text), "flips": both}),
-        (bootstrap, {"guard": Guard("bootstrap", changes, text, text), "flips": both}),
+        (result, {"guard": loosened, "flips": by_check}),
+        (replace(result, rules="bootstrap"), {"guard": replace(loosened, state="bootstrap"), "flips": by_check}),
         (None, {"failure": Failure(3, f"{text}\n{text}")}),
-        (result_of(replace(bad, verdict="pass")), {"guard": Guard("loosened", changes, text, text)}),
+        (result_of(replace(bad, verdict="pass")), {"guard": loosened}),
     ]
-    return [render_comment(runs[at][0], about, **runs[at][1]) for at in kinds]
+    return [render_comment(runs[at][0], About(text, text, text, None), **runs[at][1]) for at in kinds]
 
 
 # The columns of each row of each table: checks, answers, rules, checks of the other rules, figures.
@@ -328,16 +273,8 @@ def test_hostile_content_is_inert_everywhere() -> None:
         assert_inert(found)
         assert [[len(row) for row in table] for table in found.tables] == shape, text
         assert len(found.headings) == 1, text
-        assert markdown.encode()
         assert plain.tables == found.tables
         assert plain.tags <= found.tags
-
-
-def test_a_megabyte_in_every_text_gives_a_short_comment() -> None:
-    for text in ("x" * 1_000_000, "@team <b> | `" * 80_000, " \n" * 500_000):
-        for markdown in everywhere(text):
-            assert len(markdown.encode()) <= 65_000
-            assert "left out" not in markdown
 
 
 def test_a_log_cannot_end_its_block() -> None:
@@ -354,9 +291,9 @@ def test_a_log_cannot_end_its_block() -> None:
     [
         ([{"runs": 3, "engine": "vllm 0.21.0; 0.22.1"}], "2026-11-26",
          "(4e1c0aa), 14 days old, from 3 runs with vllm 0.21.0, 0.22.1"),
-        ([{"runs": 1}], "2026-11-13", "(4e1c0aa), 1 day old"),
         ([{"engine": "vllm 0.21.0"}], None, "(4e1c0aa), made with vllm 0.21.0"),
-        ([{"runs": 1}, {"runs": 4, "date": "2026-10-12"}], "2026-11-26",
+        ([{"runs": 1, "date": "2026-11-25"}], "2026-11-26", "(4e1c0aa), 1 day old"),
+        ([{"runs": 1}, {"runs": 4, "date": "2026-10-12"}, {"date": "2026-11-01"}], "2026-11-26",
          "of 2026-10-12 to 2026-11-12 (4e1c0aa), 14 to 45 days old, from 1 to 4 runs"),
         ([{}], "2026-11-01", "its reference of 2026-11-12 (4e1c0aa)"),
         ([{"runs": 2, "date": None}], "2026-11-26", "of an unknown date (4e1c0aa), from 2 runs"),

@@ -45,21 +45,19 @@ CHANGES = tuple(
 
 @each(
     ("count", "failing", "name", "limit"),
-    [(1, 1, "x", 65_000), (40, 0, "x" * 200, SMALLEST), (40, 40, "x", 20_000), (50, 50, "é<" * 150, 65_000),
-     (40, 7, "@" * 300, SMALLEST)],
-)  # fmt: skip
+    [(1, 1, "x", 65_000), (30, 0, "x" * 200, SMALLEST), (30, 30, "é<" * 150, 65_000), (30, 7, "@" * 300, SMALLEST)],
+)
 def test_a_comment_of_any_run_is_whole_and_within_the_limit(count: int, failing: int, name: str, limit: int) -> None:
     result, flips = of_many(count, failing=failing, name=name)
-    for guard in (Guard("loosened", CHANGES, None, "r" * 9999), Guard("unchanged")):
-        markdown = render_comment(result, ABOUT, guard=guard, flips=flips, limit=limit)
-        assert len(markdown.encode()) <= limit
-        found = page_of(markdown)
-        assert_inert(found, links=(URL,))
-        waits = guard.changes and not failing
-        assert found.headings[0].startswith("✕ Regression" if failing else "▽ Waiting" if waits else "✓ Passed")
-        assert {len(row) for table in found.tables for row in table} <= {2, 3, 4, 5, 8}
-        assert ("somebody with write permission" in found.text) == bool(guard.changes)
-        assert markdown.endswith("</sub>\n")
+    guard = Guard("loosened", CHANGES, None, "r" * 9999)
+    markdown = render_comment(result, ABOUT, guard=guard, flips=flips, limit=limit)
+    assert len(markdown.encode()) <= limit
+    found = page_of(markdown)
+    assert_inert(found, links=(URL,))
+    assert found.headings[0].startswith("✕ Regression" if failing else "▽ Waiting")
+    assert {len(row) for table in found.tables for row in table} <= {2, 3, 4, 5, 8}
+    assert "somebody with write permission" in found.text
+    assert markdown.endswith("</sub>\n")
 
 
 def parts(markdown: str) -> tuple[int, ...]:
@@ -76,7 +74,7 @@ def parts(markdown: str) -> tuple[int, ...]:
 def test_what_matters_least_goes_first() -> None:
     result, flips = of_many(60, failing=20, name="n" * 60)
     guard = Guard("loosened", CHANGES[:60], None, "reason")
-    limits = (600_000, 200_000, 100_000, *range(90_000, SMALLEST - 1, -20_000), SMALLEST)
+    limits = 600_000, 100_000, 60_000, 30_000, SMALLEST
     seen = [parts(render_comment(result, ABOUT, guard=guard, flips=flips, limit=limit)) for limit in limits]
     assert seen[0] == (60, 60, 60)
     assert all(a >= b for first, second in itertools.pairwise(seen) for a, b in zip(first, second, strict=True))
@@ -91,23 +89,20 @@ def test_left_out_parts_are_counted_and_the_full_report_is_linked() -> None:
     found = page_of(render_comment(result, ABOUT, flips=flips, limit=20_000))
     assert "Parts were left out" in found.text
     assert found.links == [URL]
-    rows = [row[0].split()[0] for row in found.tables[0][1:]]
-    assert rows[:3] == ["✕"] * 3
-    assert found.tables[0][-1][0] == f"✓ {117 - (len(rows) - 4)} others pass"
-    without = page_of(render_comment(result, replace(ABOUT, report_url=None), flips=flips, limit=20_000))
-    assert "report.md and accgate.json of the run have them" in without.text
+    signs = [row[0].split()[0] for row in found.tables[0][1:]]
+    assert signs[:3] == ["✕"] * 3
+    assert found.tables[0][-1][0] == f"✓ {117 - (len(signs) - 4)} others pass"
     result, _ = of_many(150, failing=120, name="é<" * 150)
-    found = page_of(render_comment(result, ABOUT, limit=SMALLEST))
-    shown = len(found.tables[0]) - 2
-    assert 10 <= shown < 120
-    assert {row[0][0] for row in found.tables[0][1:-1]} == {"✕"}
+    markdown = render_comment(
+        result, replace(ABOUT, report_url=None), guard=Guard("loosened", CHANGES, None, "r"), limit=SMALLEST
+    )
+    found, (_, rules, shown) = page_of(markdown), parts(markdown)
+    assert "report.md and accgate.json of the run have them" in found.text
+    assert 0 < shown < 120
     assert f"and {120 - shown} further checks that did not pass." in found.text
     assert found.tables[0][-1][0] == "✓ 30 others pass"
-    markdown = render_comment(result_of(verdict_of()), ABOUT, guard=Guard("loosened", CHANGES, None, "r"), limit=30_000)
-    rules = parts(markdown)[1]
-    assert 0 < rules < 300
     assert f"and {300 - rules} more." in markdown
-    assert {row[1] for row in page_of(markdown).tables[0][1:]} == {"▽ loosens"}
+    assert {row[1] for row in found.tables[1][1:]} == {"▽ loosens"}
 
 
 def test_a_limit_that_no_comment_keeps_is_an_error() -> None:
@@ -146,6 +141,7 @@ def test_a_block_can_be_replaced_and_extended_and_is_cut_to_the_limit(monkeypatc
         "{% block details %}{% for check in checks %}{{ check.change | code }} {{ check.verdict.difference | signed }}"
         "{% endfor %}{% endblock %}{% block footer %}{{ super() }} ours{% endblock %}"
     )
+    render_templates_here(monkeypatch)
     markdown = own(blocks)
     found = page_of(markdown)
     assert found.headings == ["Accuracy: Regression: t fell 5.0 points, 75.0 to 70.0"]
@@ -153,16 +149,15 @@ def test_a_block_can_be_replaced_and_extended_and_is_cut_to_the_limit(monkeypatc
     assert "`−5.0`" in markdown
     assert "-5.00" in found.text
     assert re.search(r"accgate 0.1.0</sub>\s+ours\n$", markdown)
-    assert "/accgate accept REASON" in markdown
-    render_templates_here(monkeypatch)
-    result, flips = of_many(90, failing=30, name="n" * 60)
-    markdown = own("{% block headline %}## Ours{% endblock %}", result, flips=flips)
-    assert len(markdown.encode()) <= 65_000
+    result, flips = of_many(30, failing=30, name="n" * 60)
+    markdown = own("{% block headline %}## Ours{% endblock %}", result, flips=flips, limit=20_000)
+    assert len(markdown.encode()) <= 20_000
     assert page_of(markdown).headings == ["Ours"]
     assert "Parts were left out" in page_of(markdown).text
 
 
-def test_the_example_of_the_documentation_works() -> None:
+def test_the_example_of_the_documentation_works(monkeypatch: pytest.MonkeyPatch) -> None:
+    render_templates_here(monkeypatch)
     assert comment.__doc__ is not None
     example = "\n".join(line[4:] for line in comment.__doc__.split("\n\n")[2].splitlines())
     found = page_of(render_comment(result_of(verdict_of()), ABOUT, template=example))
@@ -173,14 +168,11 @@ def test_the_example_of_the_documentation_works() -> None:
 FAULTS = (
     ("{% block headline %}{{ nope }}{% endblock %}", "'nope' is undefined"),
     ("{% block headline %}{% if %}{% endblock %}", "(line 1)"),
-    ("{% block headline %}", "Unexpected end of template"),
     ("{% block headline %}{{ ''.__class__.__mro__ }}{% endblock %}", "unsafe"),
     ("{% block headline %}{{ headline | tojson }}{% endblock %}", "No filter named 'tojson'"),
     ("{% block headline %}{% include '/etc/passwd' %}{% endblock %}", "there is no template /etc/passwd"),
     ("{% block headline %}{{ 'x' | number }}{% endblock %}", "ValueError"),
-    ("{% macro m() %}{{ m() }}{% endmacro %}{% block headline %}{{ m() }}{% endblock %}", "m"),
     ("{% block headline %}" + "x" * 70_000 + "{% endblock %}", "more than 65,000 bytes"),
-    ("{% block headline %}{{ '@team <b>' | nope }}{% endblock %}", "nope"),
 )
 GREEDY = (
     ("{% block headline %}{{ 9 ** (9 ** 9) }}{% endblock %}", "more than 1 s of processor time"),
@@ -191,14 +183,13 @@ GREEDY = (
 def test_a_template_that_fails_gives_the_standard_comment_and_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
     """The greedy ones in a process of their own; what only fails does so here, which is quicker."""
     monkeypatch.setattr(sandbox, "SECONDS", 1)
-    texts = [(own(blocks), blocks, said) for blocks, said in GREEDY]
-    render_templates_here(monkeypatch)
-    texts += [(own(blocks), blocks, said) for blocks, said in FAULTS]
-    for markdown, blocks, said in texts:
-        found = page_of(markdown)
+    for number, (blocks, fault) in enumerate((*GREEDY, *FAULTS)):
+        if number == len(GREEDY):
+            render_templates_here(monkeypatch)
+        found = page_of(own(blocks))
         assert found.headings == ["✕ Regression: t fell 5.0 points, 75.0 to 70.0"], blocks
-        assert "The comment template of this repository was not used" in found.text, blocks
-        assert said in found.text.replace("\u200b", ""), blocks
+        assert "comment template of this repository was not used" in found.text, blocks
+        assert fault in found.text.replace("\u200b", ""), blocks
         assert_inert(found, links=(URL,))
 
 

@@ -2,6 +2,7 @@
 
 import gzip
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ from accgate.errors import BadInput
 from accgate.records.file import paths_of
 from accgate.report.flips import Flip, excerpt, flips_of, flips_of_result, opening
 from accgate.report.result_file import read_result
+from tests.report.runs import result_of
 from tests.support.cases import each
 from tests.support.gates import Project, write_lines
 
@@ -32,7 +34,7 @@ def flips(project: Project, **keys: int) -> tuple[Flip, ...]:
     return flips_of(read_result(project.out / "accgate.json").checks[0], project.out, **keys)
 
 
-def test_each_flip_has_prompt_target_and_both_replies(project: Project) -> None:
+def test_each_flip_of_a_check_that_did_not_pass_has_prompt_target_and_both_replies(project: Project) -> None:
     found = flips(project)
     assert flips(project, shown=3) == found[:3]
     assert [flip.id for flip in found] == project.ids()[:8]
@@ -40,19 +42,11 @@ def test_each_flip_has_prompt_target_and_both_replies(project: Project) -> None:
         half = int(flip.expected or "") // 2
         assert (flip.prompt, flip.before, flip.got) == (f"What is {half} + {half}?", "good", "bad")
         assert (flip.score_before, flip.score) == (100.0, 0.0)
-
-
-def test_only_checks_that_did_not_pass_have_flips(project: Project) -> None:
     result = read_result(project.out / "accgate.json")
-    assert flips_of_result(result, project.out) == {("m", "sums"): flips(project)}
-    write_lines(project.scores, [{"id": i, "score": 100} for i in project.ids()])
-    assert project.run() == 0
-    assert flips_of_result(read_result(project.out / "accgate.json"), project.out) == {}
-
-
-def test_without_the_run_folder_flips_have_ids_only(project: Project, tmp_path: Path) -> None:
-    verdict = read_result(project.out / "accgate.json").checks[0]
-    assert flips_of(verdict, tmp_path / "elsewhere")[0] == Flip(project.ids()[0], None, None, None, None)
+    assert flips_of_result(result, project.out) == {("m", "sums"): found}
+    bare = Flip(project.ids()[0], None, None, None, None)
+    assert flips_of(result.checks[0], project.folder / "elsewhere")[0] == bare
+    assert flips_of_result(result_of(replace(result.checks[0], verdict="pass")), project.out) == {}
 
 
 @pytest.mark.parametrize("gone", ["records", "prompts", "before"])
@@ -65,11 +59,7 @@ def test_a_file_that_is_not_there_leaves_its_texts_out(project: Project, gone: s
         assert getattr(flip, name) == (None if name in missing else getattr(whole, name))
 
 
-@each(
-    "damage",
-    [lambda data: data[:-9], lambda data: data[:10] + b"\xff" * 9 + data[-8:], lambda _: gzip.compress(b"[1]\n"),
-     lambda _: gzip.compress(b'{"id": "a"}\n'), lambda _: gzip.compress(b'{"id": [], "reply": "a"}\n')],
-)  # fmt: skip
+@each("damage", [lambda data: data[:-9], lambda _: gzip.compress(b"[1]\n"), lambda _: gzip.compress(b'{"id": "a"}\n')])
 def test_a_file_that_is_damaged_or_of_other_content_is_named(
     project: Project, damage: Callable[[bytes], bytes]
 ) -> None:
@@ -107,7 +97,5 @@ def test_texts_are_cut_at_the_length_with_their_end_or_beginning(text: str | Non
 
 def test_a_long_text_is_read_only_where_it_is_shown() -> None:
     text = "begin" + " " * 5_000 + "end"
-    assert (excerpt(text), opening(text)) == ("… end", "begin …")
     assert (excerpt(f"{text}\n\n"), opening(f"\n{text}")) == ("… end", "begin …")
-    assert excerpt("word " * 10**6).endswith("word word")
     assert len(excerpt("word " * 10**6)) <= 160

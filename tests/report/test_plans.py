@@ -3,8 +3,6 @@
 import json
 from pathlib import Path
 
-import pytest
-
 from accgate import load_config
 from accgate.config.config import config_schema
 from accgate.planning.checks import plan_checks
@@ -31,7 +29,6 @@ def test_a_check_of_means_hears_what_pairing_would_save(tmp_path: Path) -> None:
     said = sentence(tmp_path, **MEANS)
     assert said.startswith("m / sums: 200 samples see a drop of 9.1 points with probability 0.8; ")
     theta = 2.48647 * 50.0 * (1 / 200 + 1 / 4096) ** 0.5
-    assert theta == pytest.approx(9.0, abs=0.01)
     needed = one_sample_n(theta, sd=100.0 * 0.1**0.5, alpha=0.05, beta=0.2)  # where a tenth changed
     assert f"with per-sample references about {needed:,} are enough, if 10% of them change their score" in said
     assert "are enough, if 20% of them change their score" in sentence(tmp_path, discordance=0.2, **MEANS)
@@ -42,7 +39,7 @@ def test_a_check_that_pairing_does_not_help_hears_nothing_of_it(tmp_path: Path, 
     assert "per-sample references" not in sentence(tmp_path, **keys)
 
 
-@each("width", [30, 60, 70, 120])
+@each("width", [30, 70, 120])
 def test_the_plan_fits_the_terminal(tmp_path: Path, width: int) -> None:
     project = Project(tmp_path, n=200, sigma=50.0, reference=70.0, reference_num_samples=4096)
     plans = plan_checks(load_config(project.config))

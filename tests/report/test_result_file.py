@@ -41,34 +41,23 @@ def test_a_failure_says_what_was_tested_and_why() -> None:
     assert failure.text == "first <reason>\nsecond & last"
 
 
-def test_a_comparison_of_two_files_has_a_name() -> None:
-    verdict = compare([RIGHT] * 50, right_but(20, 50))
-    (case,) = ElementTree.fromstring(junit_xml(Result("regression", 1, (verdict,))))
-    assert (case.get("classname"), case.get("name")) == ("accgate", "compare")
-
-
 @given(name=st.text(alphabet=st.characters(exclude_categories=())))
-@example("\x00")
-@example("\x1b[31m")
-@example("\ufffe")
-@example("\ud800")
+@example("")
+@example("\x00\x1b[31m\ufffe\ud800")
 def test_any_name_parses_and_what_xml_cannot_hold_is_replaced(name: str) -> None:
     check = replace(result_of("error", reasons=(name,)).checks[0], model=name, task=name)
     (case,) = ElementTree.fromstring(junit_xml(Result("error", 3, (check,))))
     shown = case.get("name")
     assert shown is not None
     assert not set(shown) & {"\x00", "\x1b", "\ufffe", "\ud800"}
-    if name and name.isprintable():
-        assert case.get("classname") == shown == name
+    if name.isprintable():
+        assert (case.get("classname"), shown) == (name or "accgate", name or "compare")
 
 
 def test_the_command_writes_it_to_a_file_or_standard_output(tmp_path: Path, capsysbinary) -> None:
     path = write_result(result_of("regression"), tmp_path)
-    assert main(["report", str(path), "--junit", str(tmp_path / "junit.xml")]) == 0
-    assert capsysbinary.readouterr().out == b""
-    assert ElementTree.parse(tmp_path / "junit.xml").getroot().get("failures") == "1"
     assert main(["report", str(path), "--junit", "-"]) == 0
     assert ElementTree.fromstring(capsysbinary.readouterr().out).get("failures") == "1"
-    assert main(["report", str(path), "--junit", str(tmp_path / "both.xml"), "--markdown", "-"]) == 0
+    assert main(["report", str(path), "--junit", str(tmp_path / "junit.xml"), "--markdown", "-"]) == 0
     assert "✕" in capsysbinary.readouterr().out.decode()
-    assert (tmp_path / "both.xml").read_bytes() == (tmp_path / "junit.xml").read_bytes()
+    assert ElementTree.parse(tmp_path / "junit.xml").getroot().get("failures") == "1"

@@ -1,5 +1,6 @@
 """Every sample of a check in the order of its list, with what it is, from whatever files there are."""
 
+import json
 import tempfile
 from dataclasses import replace
 from pathlib import Path
@@ -56,12 +57,17 @@ def test_a_sample_is_of_every_kind_that_it_is(
 
 
 def test_what_got_worse_comes_first_in_the_verdicts_order_and_nothing_is_left_out(tmp_path: Path) -> None:
-    scores = {"worst": (100, 0), "bad": (100, 50), "better": (0, 100), "wrong": (0, 0), "same": (9, 9)}
+    scores = {"worst": (100, 0), "bad": (100, 50), "less": (100, 90), "failed": (50, None), "unread": (0, 0),
+              "better": (0, 100), "wrong": (0, 0), "cut": (9, 9), "same": (9, 9)}  # fmt: skip
     flips = [Flip(name, f"p {name}", "e", f"b {name}", f"g {name}", *pair) for name, pair in scores.items()]
     write_samples(tmp_path, flips[::-1])
-    found = listed(tmp_path, flips=("worst", "bad", "of another run"), judged=5)
+    more = {"failed": {"error": "HTTP 500"}, "unread": {"reading": "unread"}, "cut": {"finish_reason": "length"}}
+    path = paths_of(tmp_path, "m", "t").records
+    rows = [json.loads(line) for line in path.read_text().splitlines()]
+    path.write_text("".join(json.dumps(row | more.get(row["id"], {})) + "\n" for row in rows))
+    found = listed(tmp_path, flips=("worst", "bad", "of another run"))
     assert [flip_of(sample) for sample in found] == flips
-    assert [sample.answers for sample in found] == [1] * 5
+    assert {sample.answers for sample in found} == {1}
 
 
 def test_of_several_answers_the_worst_is_shown_with_the_means_and_its_own_earlier_reply(tmp_path: Path) -> None:
@@ -84,18 +90,13 @@ def test_what_all_prompts_begin_with_is_said_once(tmp_path: Path) -> None:
         assert {sample.prompt for sample in samples} == {"3 + 1 =", "4 + 1 ="}
 
 
-@pytest.mark.parametrize(("gone", "missing"), [("prompts", {"prompt"}), ("before", {"before", "score_before"})])
-def test_a_file_that_is_not_there_leaves_its_texts_out(tmp_path: Path, gone: str, missing: set[str]) -> None:
-    flip = Flip("a", "p", "e", "b", "g", 100.0, 0.0)
+def test_a_file_that_is_not_there_leaves_its_texts_out_and_a_damaged_one_is_named(tmp_path: Path) -> None:
+    flip, paths = Flip("a", "p", "e", "b", "g", 100.0, 0.0), paths_of(tmp_path, "m", "t")
     write_samples(tmp_path, [flip])
-    getattr(paths_of(tmp_path, "m", "t"), gone).unlink()
-    (sample,) = listed(tmp_path)
-    assert flip_of(sample) == replace(flip, **dict.fromkeys(missing))
-
-
-def test_a_damaged_file_is_named(tmp_path: Path) -> None:
-    write_samples(tmp_path, [Flip("a", "p", "e", "b", "g", 100.0, 0.0)])
-    path = paths_of(tmp_path, "m", "t").before
-    path.write_bytes(path.read_bytes()[:-9])
+    paths.prompts.unlink()
+    assert [flip_of(sample) for sample in listed(tmp_path)] == [replace(flip, prompt=None)]
+    paths.before.write_bytes(paths.before.read_bytes()[:-9])
     with pytest.raises(BadInput, match=r"t\.before\.jsonl\.gz: is damaged"):
         listed(tmp_path)
+    paths.before.unlink()
+    assert [flip_of(sample) for sample in listed(tmp_path)] == [Flip("a", None, "e", None, "g", None, 0.0)]

@@ -23,9 +23,8 @@ def text_of(template: str, **values: Any) -> str:
 @each(
     "template",
     [
-        "{{ x }}", "{{ x | e }}", "{{ x | escape }}", "{{ x | forceescape }}", "{{ x | cell }}",
-        "{{ x | cell | cell }}",
-        "{{ x | string }}", "{{ x | trim }}", "{{ x | default('y') }}", "{{ [x] | join }}", "{{ [x] | first }}",
+        "{{ x }}", "{{ x | e }}", "{{ x | escape }}", "{{ x | forceescape }}", "{{ x | cell | cell }}",
+        "{{ x | string }}", "{{ x | default('y') }}", "{{ [x] | join }}", "{{ [x] | first }}",
         "{{ [x] | map('cell') | join }}", "{{ x if true else x }}", "{% autoescape false %}{{ x }}{% endautoescape %}",
         "{% macro m(y) %}{{ y }}{% endmacro %}{{ m(x) }}", "{% set y %}{{ x }}{% endset %}{{ y }}",
         "{% macro m(y) %}{{ caller(y) }}{% endmacro %}{% call(y) m(x) %}{{ y }}{% endcall %}",
@@ -39,9 +38,8 @@ def test_a_value_is_escaped_once_however_it_is_printed(template: str) -> None:
 @each(
     "template",
     [
-        "{{ ('<' | safe) ~ x }}", "{{ ('<' | safe) + x }}", "{{ x + ('<' | safe) }}",
-        "{{ [('<' | safe), x] | string }}",
-        "{{ ('<' | safe) | upper ~ x }}", "{{ (x | cell) ~ x }}", "{{ (x | cell) | lower }}",
+        "{{ ('<' | safe) ~ x }}", "{{ ('<' | safe) + x }}", "{{ x + ('<' | safe) }}", "{{ (x | cell) | lower }}",
+        "{{ [('<' | safe), x] | string }}", "{{ ('<' | safe) | upper ~ x }}",
     ],
 )  # fmt: skip
 def test_marked_and_unmarked_text_together_is_escaped_whole(template: str) -> None:
@@ -50,28 +48,25 @@ def test_marked_and_unmarked_text_together_is_escaped_whole(template: str) -> No
     assert shown == shown.upper()
 
 
-def test_join_escapes_each_value_and_keeps_the_space_between() -> None:
-    assert text_of("{{ [x, '<' | safe, x] | join(', ') }}", x="a") == "[A][,] <[,] [A]"
-
-
-def test_marked_text_is_printed_as_it_is() -> None:
-    assert text_of("{{ '<b>' | safe }}{{ y }}", y=Markup("<i>")) == "<b><i>"
-
-
-def test_a_figure_that_does_not_exist_is_a_dash() -> None:
-    assert text_of("{{ x }}", x=None) == "[-]"
+@each(
+    ("template", "value", "text"),
+    [
+        ("{{ [x, '<' | safe, x] | join(', ') }}", "a", "[A][,] <[,] [A]"),
+        ("{{ '<b>' | safe }}{{ x }}", Markup("<i>"), "<b><i>"), ("{{ x }}", None, "[-]"),
+    ],
+)  # fmt: skip
+def test_join_escapes_each_value_marked_text_stays_and_none_is_a_dash(template: str, value: Any, text: str) -> None:
+    assert text_of(template, x=value) == text
 
 
 @each(
     "template",
     [
-        "{{ x.__class__ }}", "{{ x._y }}", "{{ x.format(1) }}", "{{ ('{}' | safe).format(x) }}",
-        "{{ x.replace('a', 'b') }}",
-        "{{ ('<' | safe).join([x]) }}", "{{ ('<' | safe).unescape() }}", "{{ x.center(9) }}", "{{ '%s' % x }}",
-        "{{ x | striptags }}", "{{ x | urlize }}", "{{ x | attr('upper') }}", "{{ x | format }}", "{{ x | center(9) }}",
-        "{{ lipsum() }}", "{{ cycler(1) }}", "{{ [1].append(2) }}", "{{ (5).to_bytes(9) }}",
-        "{{ self._TemplateReference__context }}",
-        "{% import 'os' as os %}", "{% extends 'sandbox.py' %}", "{% include '../sandbox.py' %}",
+        "{{ x.__class__ }}", "{{ x.format(1) }}", "{{ ('{}' | safe).format(x) }}", "{{ x.replace('a', 'b') }}",
+        "{{ ('<' | safe).join([x]) }}", "{{ ('<' | safe).unescape() }}", "{{ '%s' % x }}", "{{ x | striptags }}",
+        "{{ x | attr('upper') }}", "{{ x | center(9) }}", "{{ lipsum() }}", "{{ [1].append(2) }}",
+        "{{ (5).to_bytes(9) }}", "{{ self._TemplateReference__context }}", "{% extends 'sandbox.py' %}",
+        "{% include '../sandbox.py' %}",
     ],
 )  # fmt: skip
 def test_what_could_undo_escaping_or_reach_further_is_refused(template: str) -> None:
@@ -84,20 +79,9 @@ def test_what_could_undo_escaping_or_reach_further_is_refused(template: str) -> 
     ("template", "fault"),
     [
         ("{% for a in range(99999) %}{% for b in range(99999) %}{% endfor %}{% endfor %}", "1 s of processor time"),
-        (
-            "{% macro m(d) %}{% if d %}{{ m(d - 1) }}{{ m(d - 1) }}{% endif %}{% endmacro %}{{ m(60) }}",
-            "1 s of processor time",
-        ),
-        ("{% set n = namespace(y=x) %}{% for a in range(60) %}{% set n.y = n.y + n.y %}{% endfor %}", "takes"),
         ("{% set n = namespace(y=x) %}{% for a in range(60) %}{% set n.y = n.y ~ n.y %}{% endfor %}", "takes"),
-        ("{% set n = namespace(y=[1]) %}{% for a in range(60) %}{% set n.y = n.y + n.y %}{% endfor %}", "takes"),
-        (
-            "{% set y %}{% for a in range(99999) %}{% for b in range(9999) %}" + "text" * 50
-            + "{% endfor %}{% endfor %}{% endset %}", "it takes more than",
-        ),
         ("{{ x * 1000000000 }}", "* is for numbers"),
         ("{% macro m() %}{{ m() }}{% endmacro %}{{ m() }}", "it calls itself without end"),
-        ("{% for a in [[1]] recursive %}{{ loop([[1]]) }}{% endfor %}", "it calls itself without end"),
         ("x" * 200_001, "the template has more than 200,000 characters"),
     ],
 )  # fmt: skip
@@ -108,13 +92,9 @@ def test_too_much_work_or_text_is_stopped(template: str, fault: str, monkeypatch
 
 
 def test_a_template_of_its_own_process_is_escaped_and_sees_the_values_of_a_thousand_checks() -> None:
-    rows = "{{ '<b>' | safe }}{% for a in range(1000) %}{% for b in range(10) %}{{ x }} {% endfor %}\n\n{% endfor %}"
-    text = render_apart(rows, {"x": "a|b"})
-    assert (text[:8], text.count("\n")) == ("<b>a\\|b ", 1000)
-
-
-def test_a_long_text_is_cut() -> None:
-    assert len(render_apart("{% for a in range(90000) %}" + "text" * 20 + "{% endfor %}", {})) == 4_000_000
+    rows = "{{ '<b>' | safe }}{% for a in range(9000) %}{% for b in range(9) %}{{ x }} {% endfor %}" + "text" * 200
+    text = render_apart(f"{rows}{{% endfor %}}", {"x": "a|b"})
+    assert (text[:8], len(text)) == ("<b>a\\|b ", 4_000_000)
 
 
 def test_the_process_of_a_template_sees_no_environment(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,7 +5,6 @@ import re
 from dataclasses import replace
 from xml.etree import ElementTree
 
-import numpy as np
 import pytest
 
 from accgate import compare
@@ -19,7 +18,7 @@ from accgate.verdict import Allowed, CandidateSummary, ReferenceSummary, Verdict
 from accgate.verdict.advice import NOTHING
 from accgate.verdict.findings import chance_sentence, deciding_theta, drop_sentence, needed_samples, pass_words
 from accgate.verdict.sentences import Setting, settings_of
-from tests.report.kinds import kinds, run_of, verdicts
+from tests.report.kinds import kinds, result_named, run_of, verdicts
 from tests.report.runs import result_of, verdict_of
 from tests.support.cases import each
 from tests.support.gates import RIGHT, right_but
@@ -38,7 +37,6 @@ def counts(sentence: str | None) -> tuple[float, float]:
 @pytest.mark.slow
 def test_both_figures_of_chance_are_those_of_the_check_and_of_its_share_of_alpha() -> None:
     before, after = right_but(60, 400), right_but(110, 400)
-    graded = np.random.default_rng(1).uniform(0, 100, 400)
     of_pairs = "paired", "unconditional", "permutation", "bootstrap", "gsprt", "group-sequential", "e-process"
     for test in (*of_pairs, "two-sample"):
         verdict = compare(before, after, test=test, theta=8.0, alpha=0.02)  # type: ignore[arg-type]
@@ -47,19 +45,18 @@ def test_both_figures_of_chance_are_those_of_the_check_and_of_its_share_of_alpha
         assert chance <= allowed == 200, test
         assert verdict.p_value is not None
         assert chance == (0 if verdict.p_value < 1e-4 else round(1e4 * verdict.p_value)), test
-    assert counts(chance_sentence(compare(graded, graded * 0.9)))[1] == 500
-    several = kinds()["mixed"].result
-    assert several is not None
+    several = replace(result_named("mixed"), checks=result_named("mixed").checks[:2])
     lead = story_of(several).lead
     assert lead is not None
     assert lead.alpha_applied is not None
-    story = " ".join(story_of(several).sentences)
-    assert f"the gate allows {1e4 * lead.alpha_applied:.0f} here, and 500 in all 12 checks together" in story
-    added = " ".join(story_of(replace(several, allowed=Allowed(0.05, new=0.03))).sentences)
-    assert "and 800 in all: 500 by the base's checks, 300 more by those that this pull request adds." in added
-    limits = " ".join(story_of(replace(several, allowed=Allowed(0.03, 0.01, limits=0.01))).sentences)
-    assert "and 500 in all: 400 by scores, 100 by limits on costs." in limits
-    assert "in all" not in " ".join(story_of(replace(several, allowed=None)).sentences)  # of an earlier version
+    share = f"the gate allows {1e4 * lead.alpha_applied:.0f}"
+    for allowed_all, words in (
+        (several.allowed, f"{share} here, and 500 in all 2 checks together"),
+        (Allowed(0.05, new=0.03), "and 800 in all: 500 by the base's checks, 300 more by those"),
+        (Allowed(0.03, 0.01, limits=0.01), "and 500 in all: 400 by scores, 100 by limits on costs."),
+        (None, f"{share}."),  # of an earlier version
+    ):
+        assert words in " ".join(story_of(replace(several, allowed=allowed_all)).sentences)
     allowing = compare(before, after, allowed_drop=2.0, theta=8.0)
     assert (chance_sentence(allowing) or "").startswith("A change that loses only the allowed 2 does so in")
 
@@ -116,8 +113,9 @@ def test_a_drop_reads_right_at_any_size_and_for_a_target_or_a_statistic() -> Non
 
 
 def test_settings_are_name_before_and_now() -> None:
-    inside = "options.kv: not set → q4_0", "variant.kv: f16 → q4_0"
-    changed = (*inside, "environment.torch: 2.8 → 2.9", "version: 1 → 2", "odd")
+    changed = (
+        "options.kv: not set → q4_0", "variant.kv: f16 → q4_0", "environment.torch: 2.8 → 2.9", "version: 1 → 2", "odd",
+    )  # fmt: skip
     assert settings_of(verdict_of(settings_changed=changed)) == (
         Setting("kv", "not set", "q4_0"), Setting("odd", "", ""), Setting("variant.kv", "f16", "q4_0"),
         Setting("torch", "2.8", "2.9", is_outside=True), Setting("engine version", "1", "2", is_outside=True),
@@ -126,32 +124,26 @@ def test_settings_are_name_before_and_now() -> None:
 
 def test_replies_are_cut_to_where_they_last_differ() -> None:
     long = "step " * 400
-    first, second = cut_to_difference(f"{long}The answer is (C).", f"{long}The answer is (B).")
-    assert (first[-18:], second[-18:]) == ("The answer is (C).", "The answer is (B).")
-    assert max(len(first), len(second)) <= 60
-    first, second = cut_to_difference(f"{long} 42 {long}", f"{long} 43 {long}")
-    assert ("42" in first, "43" in second) == (True, True)
+    for before, now, rest in (("(C)", "(B)", "."), ("42", "43", f" {long}")):
+        first, second = cut_to_difference(f"{long}{before}{rest}", f"{long}{now}{rest}")
+        assert (before in first, now in second) == (True, True)
+        assert max(len(first), len(second)) <= 60
     assert cut_to_difference(None, "x") == ("(none)", "x")
 
 
 def test_the_pictures_hold_every_check_with_its_figures_on_one_scale() -> None:
-    checks = worst_first(kinds()["mixed"].result.decided)  # type: ignore[union-attr]
+    checks = worst_first(result_named("mixed").decided)
     files = forest_files(checks)
     assert sorted(files) == ["forest-dark.svg", "forest-light.svg"]
     for picture in files.values():
-        root = ElementTree.fromstring(picture)
-        assert root.get("width") == "400"
-        texts = [text.text for text in root.iter("{http://www.w3.org/2000/svg}text")]
-        for row in rows_of(checks):
-            assert row.figure in texts
-        assert "no change" in texts
-        assert "fails here" in texts
+        texts = {text.text for text in ElementTree.fromstring(picture).iter("{http://www.w3.org/2000/svg}text")}
+        assert {"no change", "fails here", *(row.figure for row in rows_of(checks))} <= texts
     plot = text_plot(checks)
     assert plot is not None
     assert max(map(len, plot.splitlines())) <= 38
-    wide = replace(checks[0], interval=Interval(9.0, (-90.0, 90.0)))
-    bounds = [scale_of([row.place for row in rows_of([*checks, *more])]) for more in ((), (wide,))]
-    assert bounds[1].high - bounds[1].low < 3 * (bounds[0].high - bounds[0].low)  # one does not squeeze the rest
+    wide, blind = replace(checks[0], interval=Interval(9.0, (-90.0, 90.0))), replace(checks[0], theta=90.0)
+    usual, *others = [scale_of([row.place for row in rows_of([*checks, *more])]) for more in ((), (wide,), (blind,))]
+    assert all(each.high - each.low < 3 * (usual.high - usual.low) for each in others)  # one does not squeeze the rest
     assert forest_files(checks[:1]) == {}
     assert text_plot(checks[:1]) is None
     hostile = [replace(verdict, task='<b>"&', model="]]>") for verdict in checks[:2]]
@@ -178,8 +170,7 @@ def test_a_verdict_without_figures_has_a_story() -> None:
 
 @each("kind", [name for name, kind in kinds().items() if kind.result is not None and name != "sixty"])
 def test_the_explanation_of_the_worst_check_says_the_next_steps_of_the_report(kind: str) -> None:
-    result = kinds()[kind].result
-    assert result is not None
+    result = result_named(kind)
     story = story_of(result)
     assert story.lead is not None
     heading, text = explanation_of(result, story.lead)[-1]

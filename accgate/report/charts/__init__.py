@@ -1,4 +1,4 @@
 """Charts of the HTML report.
 
-They are pure functions from figures to SVG, each with its text and a table of its figures.
+They are pure functions from figures to SVG, each with a sentence for readers who cannot see it.
 """

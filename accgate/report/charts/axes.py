@@ -1,7 +1,4 @@
-"""Axes of all drawings.
-
-They turn figures into places, and have the round numbers at which there is a line.
-"""
+"""Axes of all drawings: places of figures, and round numbers to label."""
 
 from __future__ import annotations
 
@@ -21,7 +18,7 @@ T = TypeVar("T")
 class Axis:
     """Figures from `low` to `high` at places from `start` to `end`.
 
-    Places are shares of the width, pixels or columns.
+    A place is a share of the width, a pixel or a column, as the drawing needs.
     """
 
     low: float
@@ -30,9 +27,7 @@ class Axis:
     end: float = 1.0
 
     def at(self, value: float) -> float:
-        """Return the place of a figure.
-
-        What is beyond the ends stands at them.
+        """Return the place of a figure, or of the nearer end where it lies beyond.
 
         >>> Axis(0.0, 10.0).at(5.0), Axis(0.0, 10.0).at(99.0), Axis(0.0, 10.0, 240.0, 0.0).at(2.5)
         (0.5, 1.0, 180.0)
@@ -49,18 +44,18 @@ class Axis:
         return replace(self, start=start, end=end)
 
     def step(self, most: int = FEW, *, whole: bool = False) -> float:
-        """Return the distance of two neighbouring round figures.
+        """Return the distance between round figures, of which at most about `most` fit.
 
-        At most so many of them stand within the ends.
+        It is 1, 2 or 5 times a power of ten.
         """
         raw = max((self.high - self.low) / most, 1.0 if whole else 0.0)
         power = 10.0 ** math.floor(math.log10(raw))
         return next(power * factor for factor in (1.0, 2.0, 5.0, 10.0) if power * factor >= raw * (1 - 1e-9))
 
     def ticks(self, most: int = FEW, *, whole: bool = False) -> list[float]:
-        """Return round figures within the ends, at most so many.
+        """Return the round figures within the ends, about `most` of them.
 
-        They are `whole` ones for counts.
+        With `whole`, for counts, they are whole numbers.
 
         >>> Axis(0.3, 9.0).ticks(6)
         [2.0, 4.0, 6.0, 8.0]
@@ -73,7 +68,7 @@ class Axis:
 def axis_around(values: Iterable[float], room: float) -> Axis:
     """Build an axis on which all figures lie.
 
-    A share of its length is free at each end.
+    At each end a share `room` of their span stays free.
     """
     ends = sorted(values)
     air = room * (ends[-1] - ends[0])
@@ -81,10 +76,7 @@ def axis_around(values: Iterable[float], room: float) -> Axis:
 
 
 def axis_of(low: float, high: float) -> Axis:
-    """Build an axis between two figures.
-
-    Ends that meet are moved apart.
-    """
+    """Build an axis between two figures, which are moved apart where they are equal."""
     if high - low > 1e-9 * max(1.0, abs(low), abs(high)):
         return Axis(low, high)
     room = max(1.0, 1e-6 * abs(low))
@@ -97,10 +89,7 @@ def upright(low: float, high: float) -> Axis:
 
 
 def thin(points: Sequence[T], most: int) -> Sequence[T]:
-    """Return at most so many of the points, evenly spread.
-
-    The first and the last are among them.
-    """
+    """Return at most `most` of the points, evenly spread, first and last included."""
     if len(points) <= most:
         return points
     return [points[round(k * (len(points) - 1) / (most - 1))] for k in range(most)]
@@ -127,9 +116,9 @@ def figures_beside(y: Axis, *, whole: bool) -> str:
 
 
 def short(value: float, *, plus: bool = False) -> str:
-    """Write a round figure.
+    """Write a round figure, with commas between thousands.
 
-    Thousands are marked, as everywhere in a report. With `plus` one above 0 has its sign.
+    With `plus` a figure above 0 begins with a plus.
 
     >>> short(1000.0), short(0.0), short(-10.0, plus=True), short(0.5, plus=True)
     ('1,000', '0', '−10', '+0.5')

@@ -1,6 +1,6 @@
 """The picture of a test.
 
-It has the means that a run would have by chance, and after a drop of theta.
+It shows which means a run may have by chance, and which after a drop of theta.
 """
 
 import math
@@ -26,11 +26,10 @@ TITLE = "Chance or a real drop?"
 
 @dataclass(frozen=True)
 class _Figures:
-    """The figures that the picture is made of, in points.
+    """The figures of the picture in points, turned so that worse is lower.
 
-    They are turned so that worse is lower. `error` is the curves' standard error; `dropped` is the reference's mean
-    after a drop of theta, or of the one asked for where a run that failed early does not tell what it saw. `limit` is
-    the mean below which the run fails.
+    `error` is the curves' standard error. `dropped` is the reference's mean after a drop of theta; where a run failed
+    too early to know its theta, after the drop that was asked for. `limit` is the mean below which the run fails.
     """
 
     verdict: Verdict
@@ -42,7 +41,7 @@ class _Figures:
 
     @property
     def bar(self) -> tuple[float, float] | None:
-        """The limits of the run's mean, from those of its difference to the reference."""
+        """The interval of the run's mean, from that of its difference to the reference."""
         if self.verdict.interval is None:
             return None
         low, high = (oriented(end, self.verdict.higher_is_better) for end in self.verdict.interval.two_sided)
@@ -50,10 +49,10 @@ class _Figures:
 
     @property
     def areas(self) -> tuple[float | None, float | None]:
-        """The areas that are shaded.
+        """The shares of the curves that are shaded, alpha's and beta's.
 
-        They are beyond the limit under H0, and before it under H1. A run that stopped early has none: alpha and beta
-        are those of the whole run, and not of one stop.
+        The first is beyond the limit under H0, the second before it under H1. A run that stopped early has none: alpha
+        and beta belong to the whole run, not to one stop.
         """
         if self.limit is None or self.verdict.is_early:
             return None, None
@@ -64,8 +63,8 @@ class _Figures:
 def distribution_chart(verdict: Verdict, key: str) -> svg.Chart | None:
     """Draw the distributions under H0 and H1, and the run's figures.
 
-    alpha and beta are shaded. None without the figures. The picture is that of the accuracy suite's README of
-    TensorRT-LLM, with this run's figures. Worse is left.
+    alpha and beta are shaded, and worse is left. Return None where the verdict lacks figures. The picture follows the
+    README of TensorRT-LLM's accuracy suite.
     """
     figures = _figures(verdict)
     if figures is None:
@@ -79,12 +78,6 @@ def distribution_chart(verdict: Verdict, key: str) -> svg.Chart | None:
         figures_below(x, sign=oriented(1.0, verdict.higher_is_better)),
         svg.line(0, svg.HEIGHT, 1, svg.HEIGHT, "ax"),
         *_labels(x, figures),
-        data_gamma=verdict.gamma,
-        data_theta=verdict.theta,
-        data_reference=verdict.reference.mean,
-        data_candidate=verdict.candidate.mean,
-        data_alpha=verdict.alpha_applied,
-        data_beta=verdict.beta,
         data_error=figures.error,
         data_shaded_alpha=shaded[0],
         data_shaded_beta=shaded[1],
@@ -104,10 +97,7 @@ def _figures(verdict: Verdict) -> _Figures | None:
 
 
 def _axis(figures: _Figures) -> Axis:
-    """Return the axis of the curves, and the figures near enough to them.
-
-    Worse is left.
-    """
+    """Return an axis for the curves and for all figures that are near enough to them."""
     error, curves = figures.error, [each for each in (figures.reference, figures.dropped) if each is not None]
     ends = [center + side * REACH * error for center in curves for side in (-1, 1)]
     values = [figures.mean, *(figures.bar or ()), *([] if figures.limit is None else [figures.limit])]
@@ -116,10 +106,7 @@ def _axis(figures: _Figures) -> Axis:
 
 
 def _curves(x: Axis, figures: _Figures) -> list[str]:
-    """Draw the zone in which the run fails, and both curves.
-
-    beta and alpha are areas.
-    """
+    """Draw the zone in which the run fails, both curves, and the areas of alpha and beta."""
     parts, reference, dropped, limit = [], figures.reference, figures.dropped, figures.limit
     if limit is not None:
         width = svg.pixel(svg.ACROSS * x.at(limit))
@@ -135,14 +122,11 @@ def _curves(x: Axis, figures: _Figures) -> list[str]:
 
 
 def _labels(x: Axis, figures: _Figures) -> Iterator[str]:
-    """Draw limit, reference and candidate, each at its own height.
-
-    So no two can meet.
-    """
+    """Draw limit, reference and candidate, each at a height of its own so that none overlap."""
     verdict = figures.verdict
     if figures.limit is not None:
         at = x.at(figures.limit)
-        yield svg.line(at, TOP, at, svg.HEIGHT, "limit dashed", data_value=verdict.gamma)
+        yield svg.line(at, TOP, at, svg.HEIGHT, "limit dashed")
         worse = "below" if verdict.higher_is_better else "above"
         yield svg.label_beside(at, TOP - 6, f"fails {worse} {points_text(verdict, verdict.gamma)}", "b halo")
     at = x.at(figures.reference)
@@ -161,7 +145,7 @@ def _labels(x: Axis, figures: _Figures) -> Iterator[str]:
 def _curve(
     x: Axis, center: float, error: float, low: float = -math.inf, high: float = math.inf
 ) -> list[tuple[float, float]]:
-    """Points of a normal density between two figures."""
+    """Return points of a normal density between two figures."""
     low, high = max(low, center - REACH * error), min(high, center + REACH * error)
     values = [low + (high - low) * k / STEPS for k in range(STEPS + 1)]
     height = svg.HEIGHT - PEAK
@@ -169,10 +153,7 @@ def _curve(
 
 
 def _area(x: Axis, center: float, error: float, low: float, high: float, class_: str) -> str:
-    """Draw the area under a curve between two figures.
-
-    There is nothing where the curve has none there.
-    """
+    """Draw the area under a curve between two figures, or nothing beyond the curve's ends."""
     if low >= center + REACH * error or high <= center - REACH * error:
         return ""
     edge = _curve(x, center, error, low, high)

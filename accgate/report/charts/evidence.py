@@ -1,4 +1,4 @@
-"""How the evidence of a check grew, sample by sample.
+"""The chart of how a check's evidence grew, sample by sample.
 
 It shows where the check would have failed or passed.
 """
@@ -17,10 +17,7 @@ Points = Sequence[tuple[float, float]]
 
 
 def evidence_chart(verdict: Verdict, steps: SequentialPath, key: str) -> Chart:
-    """Draw the running sum of the differences, between its limits.
-
-    At these the run fails or passes.
-    """
+    """Draw the running sum of the differences between the limits of failing and passing."""
     points = 100.0 if steps.exact else 1.0
     sums = [value / points for value in steps.sums]
     fails, passes = ([(n, value / points) for n, value in bound] for bound in (steps.fails, steps.passes))
@@ -46,11 +43,7 @@ def evidence_chart(verdict: Verdict, steps: SequentialPath, key: str) -> Chart:
         *_limits(verdict, x, y, fails, passes),
         mark(verdict.verdict, across, down),
         label_beside(across, min(down + 20, HEIGHT - 4), f"{total}: {words}", "t halo"),
-        data_n=verdict.n,
-        data_n_max=verdict.n_max,
-        data_stop=verdict.stop,
         data_difference=oriented(steps.sums[-1] / steps.n[-1], verdict.higher_is_better),
-        data_boundaries="recomputed" if steps.is_whole else "final",
     )
     caption = _caption(verdict, steps, fails)
     return Chart("Evidence, sample by sample", f"{what}, by samples used", svg, caption, scale=True)
@@ -61,9 +54,9 @@ def _places(x: Axis, y: Axis, values: Points, most: int = POINTS) -> list[tuple[
 
 
 def _limits(verdict: Verdict, x: Axis, y: Axis, fails: Points, passes: Points) -> Iterator[str]:
-    """Draw the labels of both limits, where they end.
+    """Draw the labels of both limits, where these end.
 
-    A single limit is a short line at the last sample.
+    A limit that is known at the last sample alone is drawn as a short line there.
     """
     if len(fails) == 1:
         ((n, value),) = fails

@@ -15,10 +15,10 @@ ACROSS = 1000  # width of the stretched drawing, in its own units
 
 @dataclass(frozen=True)
 class Chart:
-    """A chart.
+    """A chart with the texts around it.
 
-    `title` asks, `about` says what is drawn, `caption` answers. The `svg` holds a sentence for all. `scale` says that
-    figures stand left of it, for which the page leaves room.
+    `title` asks a question, `about` says what is drawn, and `caption` answers. `scale` says that figures stand left of
+    the chart, for which the page leaves room.
     """
 
     title: str
@@ -31,11 +31,10 @@ class Chart:
 def element(name: str, *children: str, **attributes: str | float | None) -> str:
     """Write an SVG element.
 
-    `data_gamma` names the attribute data-gamma, `class_` is class, and None leaves one out. Numbers keep all their
-    digits, so that a picture holds the very figures of accgate.json. Children are markup.
+    `text_anchor` names the attribute text-anchor, `class_` is class, and None leaves one out. Children are markup.
 
-    >>> element("line", x1=1.5, data_gamma=72.5, class_="mark")
-    '<line x1="1.5" data-gamma="72.5" class="mark"/>'
+    >>> element("line", x1=1.5, data_error=72.5, class_="mark")
+    '<line x1="1.5" data-error="72.5" class="mark"/>'
     """
     pairs = "".join(
         f' {key.rstrip("_").replace("_", "-")}="{html.escape(str(value))}"'
@@ -46,9 +45,7 @@ def element(name: str, *children: str, **attributes: str | float | None) -> str:
 
 
 def pixel(value: float) -> float:
-    """Write a coordinate to a tenth.
-
-    No eye tells it from the exact one.
+    """Round a coordinate to a tenth of a pixel, which no eye can tell from it.
 
     >>> pixel(12.3456)
     12.3
@@ -66,9 +63,9 @@ def percent(share: float) -> str:
 
 
 def path(points: Iterable[tuple[float, float]], class_: str, *, closed: bool = False) -> str:
-    """Draw a line through points, or an area.
+    """Draw a line through points, or with `closed` the area within.
 
-    Places are across from 0 to 1, down in pixels.
+    A point is (share of the width from 0 to 1, pixels from the top).
 
     >>> path([(0, 0), (0.5, 2)], "ln")
     '<path d="M0 0L500 2" class="ln"/>'
@@ -78,42 +75,33 @@ def path(points: Iterable[tuple[float, float]], class_: str, *, closed: bool = F
 
 
 def stretch(*parts: str) -> str:
-    """Curves, stretched to the chart's width."""
+    """Stretch curves to the chart's width."""
     shape: dict[str, str | float | None] = {"viewBox": f"0 0 {ACROSS} {HEIGHT}", "preserveAspectRatio": "none"}
     return element("svg", *parts, width="100%", height=HEIGHT, **shape)
 
 
-def line(x1: float, y1: float, x2: float, y2: float, class_: str, **data: float | None) -> str:
-    """Draw a straight line.
-
-    Places are across from 0 to 1, down in pixels.
-    """
-    return element("line", x1=percent(x1), x2=percent(x2), y1=pixel(y1), y2=pixel(y2), class_=class_, **data)
+def line(x1: float, y1: float, x2: float, y2: float, class_: str) -> str:
+    """Draw a straight line, with x as shares of the width and y in pixels."""
+    return element("line", x1=percent(x1), x2=percent(x2), y1=pixel(y1), y2=pixel(y2), class_=class_)
 
 
 def label(
     x: float, y: float, value: str, *, anchor: str = "middle", dx: float | None = None, class_: str | None = None
 ) -> str:
-    """Write a text at a place.
-
-    Places are across from 0 to 1, down in pixels.
-    """
+    """Write a text at a place, with x as a share of the width and y in pixels."""
     end = None if anchor == "start" else anchor
     return element("text", html.escape(value), x=percent(x), y=pixel(y), dx=dx, text_anchor=end, class_=class_)
 
 
 def label_beside(x: float, y: float, value: str, class_: str) -> str:
-    """Write a label beside a place.
-
-    It is on the side where there is more room.
-    """
+    """Write a label left or right of a place, where there is more room."""
     return label(x, y, value, anchor="end" if x > 0.5 else "start", dx=-6 if x > 0.5 else 6, class_=class_)
 
 
 def mark(verdict: str, x: float, y: float) -> str:
     """Draw the sign of a verdict at a place.
 
-    It is a diamond, an empty circle or a dot, so that colour is not all.
+    The shapes differ, so that nobody depends on the colours.
     """
     if verdict in ("pass", "inconclusive"):
         return element("circle", cx=percent(x), cy=pixel(y), r=4.5, class_=f"at {verdict}")

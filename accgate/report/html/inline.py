@@ -1,7 +1,4 @@
-"""How a page holds what it shows.
-
-Texts are escaped on one line, no text can end the data, and its policy has hashes.
-"""
+"""HTML pages of one file in which no text can become markup or script."""
 
 from __future__ import annotations
 
@@ -24,7 +21,7 @@ ESCAPES = str.maketrans({"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"})
 
 @cache
 def page_template(package: str, name: str) -> Template:
-    """Compile a template of a package, once for all its uses. It escapes each value."""
+    """Compile a template of a package, which escapes each value."""
     from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 
     environment = Environment(
@@ -40,10 +37,9 @@ def page_template(package: str, name: str) -> Template:
 
 
 def whole_page(package: str, name: str, *, style: str, script: str = "", nonce: str = "", **values: Any) -> str:
-    """Fill a page of one file.
+    """Fill a page whose policy lets only its own style and script run, and nothing load.
 
-    Its policy lets only its own style and script run, and nothing load. A script element with the `nonce` may load one
-    file more.
+    One script element with the `nonce` may load a file.
     """
     from markupsafe import Markup
 
@@ -56,23 +52,21 @@ def whole_page(package: str, name: str, *, style: str, script: str = "", nonce: 
 
 
 def page_parts(package: str, *names: str) -> str:
-    """Styles or scripts from the templates of a package."""
+    """Read styles or scripts from the templates of a package."""
     folder = files(package).joinpath("templates")
     return "".join("\n" + folder.joinpath(name).read_text(encoding="ascii") for name in names)
 
 
 def _on_one_line(value: Any) -> Any:
-    """Put texts on one line, without characters that turn or hide others.
+    """Put a text on one line, without characters that turn or hide others.
 
-    Marked text stays as it is.
+    Markup stays as it is.
     """
     return visible(value) if type(value) is str else value
 
 
 def embed(value: Any) -> str:
-    r"""Write JSON that a script element can hold.
-
-    It is plain ASCII in which no text can end the element.
+    r"""Write a value as JSON in which no text can end the script element around it.
 
     >>> embed({"answer": "</script>"})
     '{"answer": "\\u003c/script\\u003e"}'
@@ -81,5 +75,5 @@ def embed(value: Any) -> str:
 
 
 def policy_hash(text: str) -> str:
-    """Write a text as the page's policy names it."""
+    """Return the hash by which a page's policy allows a script or style."""
     return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"

@@ -1,7 +1,4 @@
-"""What a reader sees first.
-
-It is every check on one scale, the worst first, and what the run cost.
-"""
+"""The top of the HTML page: every check on one scale, and what the run cost."""
 
 from __future__ import annotations
 
@@ -34,7 +31,7 @@ Labels = tuple[tuple[float, str], ...]  # of an axis: a place across and its wor
 class Row:
     """A check on the page's scale, or one of its groups.
 
-    `number` is that of the check.
+    `number` is the check's, in the page's order.
     """
 
     number: int
@@ -52,7 +49,7 @@ class Row:
 
     @property
     def model(self) -> str:
-        """What stands below the name."""
+        """The model, below the name."""
         return clip(self.verdict.model or "", NAME, " …") if self.verdict.task else ""
 
     @property
@@ -71,8 +68,8 @@ class Row:
 class Plot:
     """Checks or groups on one scale.
 
-    It has the axis with its labels, the rows, and what the intervals are called. `text` is what a check's groups say,
-    and `has_limit` whether a check has its limit drawn.
+    `interval` heads the column of intervals. `text` describes a check's groups. With `has_limit` the legend explains
+    the limit that is drawn.
     """
 
     x: Axis
@@ -84,10 +81,7 @@ class Plot:
 
 
 def forest_of(verdicts: Sequence[Verdict]) -> Plot:
-    """Draw the forest plot of all checks, in their order.
-
-    Each has the groups that stand out.
-    """
+    """Lay out all checks in their order, each with its groups that stand out."""
     rows: list[Row] = []
     for number, verdict in enumerate(verdicts):
         rows.append(_row(number, verdict))
@@ -103,9 +97,9 @@ def forest_of(verdicts: Sequence[Verdict]) -> Plot:
 
 
 def _labels(x: Axis, directions: set[bool]) -> Labels:
-    """Return the figures over the lines that have room on a phone.
+    """Return the axis labels that have room on a phone, with "no change" at 0.
 
-    The middle has its words.
+    Where checks differ in which direction is better, each label names its own.
     """
     words, room = {0.0: "no change"}, 0.17
     for value in x.ticks(6):
@@ -117,9 +111,9 @@ def _labels(x: Axis, directions: set[bool]) -> Labels:
 
 
 def _with_room(x: Axis, words: Mapping[float, str], room: float) -> Labels:
-    """Keep the labels that are so far apart, as a share of the width.
+    """Keep the labels that stand at least `room` apart, a share of the width.
 
-    Those nearest to 0 come first.
+    Labels nearer to 0 are kept first.
     """
     labels: list[tuple[float, str]] = []
     for value in sorted(words, key=abs):
@@ -141,10 +135,7 @@ def _group_row(number: int, verdict: Verdict, group: GroupFigures) -> Row:
 
 
 def group_table(verdict: Verdict) -> Plot | None:
-    """Return the table of a check's groups.
-
-    None where it has none.
-    """
+    """Lay out a check's groups, if it has any."""
     text, groups, higher = groups_paragraph(verdict), verdict.groups, verdict.higher_is_better
     if text is None or groups is None:
         return None
@@ -155,10 +146,7 @@ def group_table(verdict: Verdict) -> Plot | None:
 
 
 def _group_scale(places: Sequence[Place]) -> Axis:
-    """Return the scale of a check's groups.
-
-    All changes and most intervals fit in.
-    """
+    """Return a scale that holds the changes of all groups, and most of their intervals."""
     ends = [end for place in places for end in place.ends or ()]
     worst, best = sorted((end for end in ends if end < 0.0), reverse=True), sorted(end for end in ends if end > 0.0)
     typical = [side[math.ceil(TYPICAL * (len(side) - 1))] for side in (worst, best) if side]
@@ -166,9 +154,9 @@ def _group_scale(places: Sequence[Place]) -> Axis:
 
 
 def stats_of(result: Result) -> list[tuple[str, str, str]]:
-    """Return what the run cost.
+    """Return the samples, tokens and time of a run, as far as they are known.
 
-    It is samples, tokens and time, as far as it says: each a name, the figure, and what is below it in small letters.
+    Each is a name, a figure, and a remark that the page shows in small letters below.
     """
     used, most = samples_used(result)
     saved, idle = savings(result), sum(check.n for check in result.checks if not has_evidence(check))
@@ -194,7 +182,7 @@ def _hardware(result: Result) -> str:
 
 
 def start_text(result: Result) -> str:
-    """When the run began.
+    """Write when the run began.
 
     >>> from accgate.result import Result
     >>> start_text(Result("pass", 0, (), started="2026-11-22T07:04:59+00:00"))

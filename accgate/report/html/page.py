@@ -1,35 +1,47 @@
-"""The report as one HTML file that needs no other.
+"""The report as one HTML page.
 
-It serves light or dark, on paper or on a phone, without a network.
+It needs no network, and follows the reader's light or dark theme.
 """
 
 import tempfile
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO, Any
 
+from accgate.decision.path import path_of
 from accgate.records.file import paths_of
+from accgate.report.cause import cause_section
+from accgate.report.charts.distribution import distribution_chart
+from accgate.report.charts.evidence import evidence_chart
 from accgate.report.charts.svg import Chart
-from accgate.report.html.cause import cause_section
-from accgate.report.html.checks import charts_of, outcome_text
 from accgate.report.html.inline import page_parts, whole_page
 from accgate.report.html.overview import Plot, forest_of, group_table, start_text, stats_of
-from accgate.report.html.viewer import Beside, ShownList, lists_of
+from accgate.report.html.run import sides_of
+from accgate.report.html.viewer import SamplesFile, ShownList, lists_of
 from accgate.report.limits import LIMITS, shorten_result
 from accgate.report.samples import Samples
 from accgate.report.story import Story, story_of, together_words, worst_first
 from accgate.report.views import COST_HEADINGS, FIGURE_HEADINGS, HEADINGS, check_view, cost_note, cost_rows, figures_of
 from accgate.report.words import explanation_of
 from accgate.result import Result
-from accgate.text import visible, with_capital
+from accgate.text import visible, with_capital, with_stop
 from accgate.verdict import Verdict
 from accgate.verdict.advice import Words
-from accgate.verdict.findings import collapse_sentence
+from accgate.verdict.findings import (
+    chance_sentence,
+    collapse_sentence,
+    drop_sentence,
+    lack_sentence,
+    lost_answers,
+    move_sentence,
+    pass_words,
+    samples_words,
+)
 from accgate.verdict.paragraphs import RULES, other_rules
-from accgate.verdict.points import change_text
-from accgate.verdict.sentences import drift_sentence, readings_sentence, settings_of
+from accgate.verdict.points import change_text, points_text
+from accgate.verdict.sentences import drift_sentence, readings_sentence, settings_of, sight_sentence
 
 DRAWN = 40  # checks that did not pass and have charts
 NOUNS = {
@@ -46,13 +58,14 @@ COLOURS = {"regression": "bad", "error": "bad", "no-reference": "bad", "inconclu
 class Section:
     """One check of the page.
 
-    `number` names it in links and data. `missing` says why it lacks a chart, and `list` has its samples, None without
-    records. `steps` explain the verdict, each under a heading; `notes` are further sentences on it.
+    `number` names it in links and data. `outcome` says what became of it, `steps` explain the verdict, each under a
+    heading, and `notes` are further sentences. `missing` says why it lacks a chart. `list` counts its samples, None
+    without records.
     """
 
     number: int
     verdict: Verdict
-    told: str
+    outcome: str
     steps: Sequence[tuple[str, str]]
     notes: tuple[str, ...]
     charts: Sequence[Chart]
@@ -62,11 +75,11 @@ class Section:
 
     @property
     def task(self) -> str:
-        """What was asked, which is the section's heading."""
+        """The section's heading."""
         return self.verdict.task or self.verdict.model or "candidate against reference"
 
 
-def html_report(result: Result, folder: Path | None = None, beside: Beside | None = None) -> str:
+def html_report(result: Result, folder: Path | None = None, samples_file: SamplesFile | None = None) -> str:
     """Write the report of a run as a whole HTML page.
 
     Names, prompts and replies can hold anything: each shows as text, and the page's policy lets only its own style and
@@ -78,8 +91,8 @@ def html_report(result: Result, folder: Path | None = None, beside: Beside | Non
         The run.
     folder : Path, optional
         Where accgate.json lies with the run's records; without it charts and lists of single samples are left out.
-    beside : Beside, optional
-        The file that takes what has no room in the page; without it the page says what is left out.
+    samples_file : SamplesFile, optional
+        It takes the samples that have no room in the page; without it the page says what is left out.
 
     Raises
     ------
@@ -88,12 +101,12 @@ def html_report(result: Result, folder: Path | None = None, beside: Beside | Non
     """
     short = shorten_result(result, LIMITS[0])
     story = story_of(short)
-    sections, data = _sections(result, short, folder, beside)
+    sections, data = _sections(result, short, folder, samples_file)
     return whole_page(
         "accgate.report",
         "report.html.j2",
         script=page_parts("accgate.report", "samples.js", "report.js"),
-        **_frame(data, beside),
+        **_frame(data, samples_file),
         **_overview(short, story),
         forest=forest_of(story.checks),
         sections=sections,
@@ -114,30 +127,27 @@ def html_report(result: Result, folder: Path | None = None, beside: Beside | Non
     )
 
 
-def answers_page(answers: Mapping[str, Samples], beside: Beside, *, answered: bool) -> str:
-    """Show the answers of a run without a verdict as a whole HTML page.
-
-    Those of each check are under its name.
-    """
-    lists, data = lists_of(dict(enumerate(answers.values())), beside)
+def answers_page(answers: Mapping[str, Samples], samples_file: SamplesFile, *, answered: bool) -> str:
+    """Write a page with the answers of a run that has no verdict, by the names of its checks."""
+    lists, data = lists_of(dict(enumerate(answers.values())), samples_file)
     script = page_parts("accgate.report", "samples.js")
-    named, frame = list(zip(answers, lists.items(), strict=True)), _frame(data, beside)
+    named, frame = list(zip(answers, lists.items(), strict=True)), _frame(data, samples_file)
     return whole_page("accgate.report", "answers.html.j2", script=script, named=named, answered=answered, **frame)
 
 
-def _frame(data: str, beside: Beside | None) -> dict[str, Any]:
-    """Return what every page with lists of samples holds."""
+def _frame(data: str, samples_file: SamplesFile | None) -> dict[str, Any]:
+    """Return the template values of every page with lists of samples."""
     from markupsafe import Markup
 
     style = page_parts("accgate.report", "tokens.css", "report.css", "cause.css")
-    file = beside if beside is not None and beside.parts else None
+    file = samples_file if samples_file is not None and samples_file.parts else None
     return {"data": Markup(data), "style": style, "samples_file": file, "nonce": file.nonce if file else ""}
 
 
 def _overview(result: Result, story: Story) -> dict[str, Any]:
-    """Return what stands above the checks.
+    """Return the template values of the page's top.
 
-    `title` is the headline without the verdict's name, which is shown above it.
+    `title` is the headline without its first word, the verdict, which the page shows above it.
     """
     counts: Counter[str] = Counter(verdict.verdict for verdict in result.decided)
     tally = [(name, f"{counts[name]:,} {forms[counts[name] != 1]}") for name, forms in NOUNS.items() if counts[name]]
@@ -157,19 +167,21 @@ def _overview(result: Result, story: Story) -> dict[str, Any]:
 
 
 def _plain(text: str) -> str:
-    """Return a part of a sentence with the spaces at its ends."""
+    """Return a part of a sentence without control characters, but with the spaces at its ends."""
     return f"{' ' * text.startswith(' ')}{visible(text)}{' ' * text.endswith(' ')}"
 
 
-def _sections(result: Result, short: Result, folder: Path | None, beside: Beside | None) -> tuple[list[Section], str]:
-    """Return the checks of `short`, worst first.
+def _sections(
+    result: Result, short: Result, folder: Path | None, samples_file: SamplesFile | None
+) -> tuple[list[Section], str]:
+    """Return a section for each check, worst first, and the data of their lists.
 
-    Files are read by the names of `result`.
+    `short` has the names cut for reading; those of `result` name the files.
     """
     whole, checks = worst_first(result.decided), worst_first(short.decided)
     with tempfile.TemporaryFile() as spool:
-        found = {} if folder is None else {at: _samples(spool, folder, v, result.seed) for at, v in enumerate(whole)}
-        lists, data = lists_of({at: samples for at, samples in found.items() if samples is not None}, beside)
+        samples = {} if folder is None else {at: _samples(spool, folder, v, result.seed) for at, v in enumerate(whole)}
+        lists, data = lists_of({at: each for at, each in samples.items() if each is not None}, samples_file)
     drawn = [at for at, verdict in enumerate(checks) if verdict.verdict != "pass" or len(checks) == 1][:DRAWN]
     sections = []
     for at, verdict in enumerate(checks):
@@ -179,26 +191,99 @@ def _sections(result: Result, short: Result, folder: Path | None, beside: Beside
             charts, missing = charts_of(whole[at], folder, result.seed, f"c{at}")
         elif verdict.verdict != "pass":
             missing = f"Only {DRAWN} checks have charts, those with the worst verdicts."
-        told, groups = outcome_text(verdict, together_words(short, verdict), first=at == 0), group_table(verdict)
+        outcome, groups = outcome_text(verdict, together_words(short, verdict), first=at == 0), group_table(verdict)
         _, *steps, _ = explanation_of(short, verdict)
-        sections.append(Section(at, verdict, told, steps, _notes(verdict), charts, missing, groups, lists.get(at)))
+        sections.append(Section(at, verdict, outcome, steps, _notes(verdict), charts, missing, groups, lists.get(at)))
     return sections, data
 
 
 def _samples(spool: IO[bytes], folder: Path, verdict: Verdict, seed: int) -> Samples | None:
-    """Return the samples of a check.
-
-    None where no records are beside the result.
-    """
+    """Return the samples of a check, or None where the folder has no records of it."""
     if verdict.model is None or verdict.task is None:
         return None
-    paths, judged = paths_of(folder, verdict.model, verdict.task), None if verdict.lost is None else verdict.n
+    paths = paths_of(folder, verdict.model, verdict.task)
     if not paths.records.is_file():
         return None
-    higher = verdict.higher_is_better
-    collapsed = () if verdict.collapse is None else verdict.collapse.ids
-    flips = verdict.flips
-    return Samples(spool, paths, flips=flips, collapsed=collapsed, judged=judged, higher_is_better=higher, seed=seed)
+    return Samples(
+        spool,
+        paths,
+        flips=verdict.flips,
+        collapsed=() if verdict.collapse is None else verdict.collapse.ids,
+        judged=None if verdict.lost is None else verdict.n,
+        higher_is_better=verdict.higher_is_better,
+        seed=seed,
+    )
+
+
+def charts_of(verdict: Verdict, folder: Path | None, seed: int, key: str) -> tuple[list[Chart], str]:
+    """Draw how a check's evidence grew, and whether its outcome can be chance.
+
+    The first chart needs the run's folder. The text says why it is missing, if it is.
+
+    Raises
+    ------
+    BadInput
+        When a file of the folder is damaged.
+    """
+    if verdict.p_value is None or verdict.candidate.mean is None or verdict.test == "overall":
+        return [], ""
+    verdict = replace(verdict, verdict=verdict.by_scores or verdict.verdict)  # the charts are of the scores
+    first = None if verdict.test in ("two-sample", "target") else _of_samples(verdict, folder, seed, key)
+    charts = [chart for chart in (first, distribution_chart(verdict, key)) if isinstance(chart, Chart)]
+    return charts, f"The chart of single samples is left out: {first}." if isinstance(first, str) else ""
+
+
+def _of_samples(verdict: Verdict, folder: Path | None, seed: int, key: str) -> Chart | str:
+    """Return the chart of single samples, or the reason why there is none."""
+    if verdict.statistic is not None:
+        return f"{verdict.statistic} is not a mean of single samples"
+    if folder is None:
+        return "the run's folder was not given"
+    sides = sides_of(verdict, folder, seed)
+    evidence = sides if isinstance(sides, str) else sides.evidence(verdict)
+    if isinstance(evidence, str):
+        return evidence
+    if (steps := path_of(evidence, verdict)) is None:
+        return "the records beside accgate.json give another verdict"
+    return evidence_chart(verdict, steps, key)
+
+
+# What became of a check
+
+
+def outcome_text(verdict: Verdict, together: str = "", *, first: bool) -> str:
+    """Say what became of a check in two or three sentences.
+
+    Of the `first` check the page's headline tells the most, so the text adds what that leaves out. `together` says what
+    error rate the gate allows the whole run.
+    """
+    if verdict.failed_cost is not None:
+        lines = [] if first else [drop_sentence(verdict), chance_sentence(verdict, together)]
+        return " ".join(f"{line}." for line in (*lines, f"The scores alone: {verdict.by_scores}"))
+    if first:
+        return f"{_failed_at(verdict)}." if verdict.verdict == "regression" and verdict.p_value is not None else ""
+    if verdict.p_value is None or verdict.candidate.mean is None:
+        return with_stop(with_capital("; ".join(verdict.reasons) or "no reason is recorded"))
+    if verdict.verdict == "regression":
+        start = f"{drop_sentence(verdict)}, {samples_words(verdict)}"
+        parts = [start, _failed_at(verdict), chance_sentence(verdict, together)]
+    elif verdict.verdict == "pass":
+        parts = [f"{move_sentence(verdict)}, {pass_words(verdict)}", lost_answers(verdict), sight_sentence(verdict)]
+    elif verdict.verdict == "inconclusive":
+        parts = [lack_sentence(verdict), f"{move_sentence(verdict)}, {samples_words(verdict)}"]
+    else:
+        parts = ["; ".join(verdict.reasons), f"{move_sentence(verdict)}, {samples_words(verdict)}"]
+    return " ".join(with_stop(part) for part in parts if part)
+
+
+def _failed_at(verdict: Verdict) -> str:
+    """Say how many answers were lost and gained, and which limit the mean passed."""
+    lost = "" if verdict.lost is None else f"{verdict.lost:,} answers got worse and {verdict.gained or 0:,} better"
+    if verdict.gamma is None:
+        return lost
+    early = f" after {verdict.n:,} of {verdict.n_max:,} samples" if verdict.is_early else ""
+    limit = f"the limit was {points_text(verdict, verdict.gamma)}{early}"
+    return f"{lost}; {limit}" if lost else with_capital(limit)
 
 
 def _notes(verdict: Verdict) -> tuple[str, ...]:

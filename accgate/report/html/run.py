@@ -1,7 +1,4 @@
-"""The samples of a check from the run's folder.
-
-They are both sides, in the fixed order, and the evidence that they are.
-"""
+"""The scores of a check's samples on both sides, read from the run's folder."""
 
 import math
 from array import array
@@ -28,9 +25,9 @@ from accgate.verdict import Verdict
 class Sides:
     """The samples that a check was decided on, in the fixed order.
 
-    Scores are in points, NaN where a sample failed. `reference` is None where its scores are not beside the run,
-    `clusters` where samples are independent. `records` are the candidate's, every repeat. `binary` says that all scores
-    of the reference are 0 or 100, those of samples that the check did not use included.
+    Scores are in points, NaN where a sample failed. `reference` is None where the run's folder lacks its scores, and
+    `clusters` is None where samples are independent. `records` are the candidate's, every repeat. `binary` says that
+    all scores of the reference are 0 or 100, even those of samples that the check did not use.
     """
 
     ids: Ids
@@ -41,9 +38,9 @@ class Sides:
     binary: bool = True
 
     def evidence(self, verdict: Verdict) -> Evidence | str:
-        """Return the evidence on which a check was decided.
+        """Return the evidence on which a check was decided, or say why the files lack it.
 
-        Or it is why the files do not hold it. They do not tell the range of the metric; it is taken for 0 to 100.
+        The files do not say the range of the metric, which is assumed to be 0 to 100.
         """
         if self.reference is None:
             return "the reference's scores are not beside accgate.json"
@@ -70,9 +67,7 @@ class Sides:
 
 
 def sides_of(verdict: Verdict, folder: Path, seed: int) -> Sides | str:
-    """Read the samples of a check from the files beside accgate.json.
-
-    Or it is why there are none.
+    """Read the samples of a check from a run's folder, or say why they are not there.
 
     Raises
     ------
@@ -90,8 +85,8 @@ def sides_of(verdict: Verdict, folder: Path, seed: int) -> Sides | str:
     names = [record.cluster for record in records.take(first)] if records.fills("cluster") else ()
     ids = written.take(first)
     candidate = means_of(ids, written, scores)
-    is_told = not np.isnan(candidate).any() and verdict.statistic is None  # whether the mean tells the run
-    if len(candidate) != verdict.n or (is_told and not _close(candidate, verdict.candidate.mean)):
+    has_mean = not np.isnan(candidate).any() and verdict.statistic is None  # by which to recognise the run
+    if len(candidate) != verdict.n or (has_mean and not _close(candidate, verdict.candidate.mean)):
         return "the records beside accgate.json belong to another run"
     places = ids.places(written)
     own = np.flatnonzero(places >= 0)
@@ -108,9 +103,9 @@ def _close(scores: Floats, mean: float | None) -> bool:
 
 
 def _reference(path: Path, ids: Ids) -> tuple[Floats | None, bool]:
-    """Read the reference's score of each sample.
+    """Read the reference's score of each sample, and whether all scores of the file are 0 or 100.
 
-    None where the file lacks one. It adds whether all its scores are 0 or 100.
+    The scores are None where the file lacks one.
     """
     scores = array("d")
 

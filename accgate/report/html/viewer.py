@@ -1,6 +1,6 @@
-"""Every sample of a report as data for its lists.
+"""The samples of a report as data for the lists of its page.
 
-It is in the page as far as there is room, else in a file beside it.
+What the page has no room for goes to a file in the page's folder.
 """
 
 from __future__ import annotations
@@ -17,19 +17,20 @@ from accgate.report.html.inline import embed
 from accgate.report.samples import WORSE, Sample, Samples
 from accgate.text import clip
 
+# Chosen so that a page of 10,000 samples stays under 5 MB, and a browser opens the largest file.
 LISTED = 100_000  # samples of a report
 ROWS, TEXTS = 1_500_000, 2_500_000  # bytes of all rows, and of all texts, that a page itself holds
-BESIDE = 60_000_000  # bytes of the file beside it
+FILE = 60_000_000  # bytes of the file for the others
 LEAST, LONGEST = 250, 20_000  # characters of a text; where not all have room, each is cut
 ID, HEAD = 120, 4_000  # characters of an id, and of what all prompts begin with
-FUNCTION = "accgateSamples"  # of the page's script, which the file beside calls
+FUNCTION = "accgateSamples"  # of the page's script, which the file calls
 
 
 @dataclass
-class Beside:
-    """The file beside a page.
+class SamplesFile:
+    """The script file that takes the samples for which a page has no room.
 
-    It has its name, and the parts of its content, none where the page holds everything.
+    The page loads it by its `name` from its own folder. It has no `parts` where the page holds everything.
     """
 
     name: str
@@ -42,37 +43,37 @@ class Beside:
 
     @property
     def nonce(self) -> str:
-        """A word by which the page lets this content run.
+        """The word by which the page's policy lets this file run.
 
-        No text in it can know it.
+        It is a digest of the file, so that no text within can contain it.
         """
         return hashlib.sha256(self.text.encode()).hexdigest()
 
 
 @dataclass(frozen=True)
 class ShownList:
-    """The list of a check's samples.
+    """Counts of a check's samples for the texts around their list.
 
-    It has how many there are, and how many of them are listed. `textless` counts those whose texts have no room
-    anywhere, `worse` those that got worse, and `beside` those whose texts are in the file beside the page.
+    `listed` is how many of all have a row. `textless` counts those whose texts have no room anywhere, `worse` those
+    that got worse, and `in_file` those whose texts are in the samples file.
     """
 
     count: int
     listed: int
     textless: int
     worse: int
-    beside: int
+    in_file: int
 
 
 class _Column:
-    """JSON of one thing of each sample, taken in until one has no room."""
+    """JSON items of the first samples, as many as there is room for."""
 
     def __init__(self, room: int) -> None:
         self.items: list[str] = []
         self.left, self._is_full = room, False
 
     def take(self, item: str) -> bool:
-        """Take an item where there is room, and say whether there was."""
+        """Take an item unless one had no room, and tell whether it was taken."""
         self._is_full = self._is_full or len(item) >= self.left
         if not self._is_full:
             self.items.append(item)
@@ -80,19 +81,19 @@ class _Column:
         return not self._is_full
 
 
-def lists_of(checks: Mapping[int, Samples], beside: Beside | None) -> tuple[Mapping[int, ShownList], str]:
-    """Share the room of a page among its checks.
+def lists_of(checks: Mapping[int, Samples], samples_file: SamplesFile | None) -> tuple[Mapping[int, ShownList], str]:
+    """Share the room of a page among its checks, and put the rest into the samples file.
 
-    The file beside it gets what has no room. The second of the pair is JSON that a script element can hold. Without a
-    file beside, what has no room is left out.
+    Return the counts of each check, and the page's data as JSON that a script element can hold. Without a samples file
+    the rest is left out.
     """
     room, listed, lists = [ROWS, TEXTS], LISTED, {}
     size, count = (sum(map(of, checks.values())) for of in (attrgetter("size"), len))
-    length = LONGEST if size <= BESIDE else max(LEAST, min(LONGEST, BESIDE // (3 * count)))
+    length = LONGEST if size <= FILE else max(LEAST, min(LONGEST, FILE // (3 * count)))
     inside = []
     for left, (at, samples) in zip(range(len(checks), 0, -1), checks.items(), strict=True):
         page = [_Column(each // left) for each in room]
-        more = [_Column(0 if beside is None else BESIDE) for _ in room]
+        more = [_Column(0 if samples_file is None else FILE) for _ in room]
         groups: dict[str, int] = {}
         for sample in islice(samples, listed // left):
             for own, rest, item in zip(page, more, (_row(sample, groups), _texts(sample, length)), strict=True):
@@ -103,8 +104,8 @@ def lists_of(checks: Mapping[int, Samples], beside: Beside | None) -> tuple[Mapp
         lists[at] = ShownList(len(samples), rows, len(samples) - texts_kept, worse, len(more[1].items))
         about = {"up": samples.higher_is_better, "head": _cut(samples.head, HEAD), "groups": list(groups)}
         inside.append(f'"{at}":{{"about":{embed(about)},{_columns(page)}}}')
-        if beside is not None and any(each.items for each in more):
-            beside.parts.append(f'{FUNCTION}({{"{at}":{{{_columns(more)}}}}});\n')
+        if samples_file is not None and any(each.items for each in more):
+            samples_file.parts.append(f'{FUNCTION}({{"{at}":{{{_columns(more)}}}}});\n')
         room = [each - each // left + own.left for each, own in zip(room, page, strict=True)]
         listed -= rows
     return lists, f"{{{','.join(inside)}}}"
@@ -117,7 +118,7 @@ def _columns(columns: Sequence[_Column]) -> str:
 def _row(sample: Sample, groups: dict[str, int]) -> list[Any]:
     """Return what the list's script sorts and filters by.
 
-    A group is its place among those of the check.
+    A group's name is written once a check: a row has its place in `groups`, which this extends.
     """
     record = sample.record
     group = None if record.group is None else groups.setdefault(clip(plain(record.group), ID, " …"), len(groups))
@@ -129,9 +130,9 @@ def _row(sample: Sample, groups: dict[str, int]) -> list[Any]:
 
 
 def _texts(sample: Sample, length: int) -> list[str | None]:
-    """Return prompt, expected answer, both replies and reasoning.
+    """Return prompt, expected answer, both replies and the candidate's reasoning.
 
-    The reasoning is the candidate's. They go as far as they are known.
+    A text that is not known is None.
     """
     replies = sample.record.target, sample.before, reply_text(sample.record)
     prompt, reasoning = (_cut(text, length, shows_end=True) for text in (sample.prompt, sample.record.reasoning))
@@ -139,7 +140,7 @@ def _texts(sample: Sample, length: int) -> list[str | None]:
 
 
 def _cut(text: str | None, length: int, *, shows_end: bool = False) -> str | None:
-    """Return the beginning of a text, or its end, and how much more of it there is."""
+    """Cut a long text to its beginning, or its end, and say how much is left out."""
     if text is None or len(text) <= length:
         return None if text is None else plain(text)
     if shows_end:
@@ -148,9 +149,9 @@ def _cut(text: str | None, length: int, *, shows_end: bool = False) -> str | Non
 
 
 def plain(text: str) -> str:
-    r"""Strip any text of characters that turn or hide what is beside them.
+    r"""Replace characters that could turn or hide the text around them.
 
-    Line breaks stay, the ends are trimmed.
+    Line breaks and tabs stay, the ends are trimmed.
 
     >>> plain("  a\r\nb\x1b[2J ")
     'a\nb�[2J'

@@ -1,4 +1,4 @@
 """A run in a browser of this machine.
 
-It shows what is done while it goes on, and its report once it is decided.
+The page shows how far the run is, and its report once it is decided.
 """

@@ -1,7 +1,4 @@
-"""How far a run is, from the records that it appends to.
-
-Nothing is asked of the run itself.
-"""
+"""How far a run is, read from the records that it writes."""
 
 import math
 import time
@@ -20,16 +17,16 @@ from accgate.report.samples import Samples
 from accgate.result import NAME
 from accgate.text import signed_number, visible
 
-QUIET = 600.0  # seconds without an answer after which checks that have none yet are no longer awaited
+QUIET = 600.0  # seconds without a new answer after which a run counts as ended, even if some checks never began
 
 
 @dataclass(frozen=True)
 class Standing:
     """A check so far.
 
-    It has answers of `total` (None unknown), and its difference to the reference in points, as text. The difference is
-    that of the first `first` samples of the fixed random order: which replies come first depends on their length, and a
-    mean over those alone would mislead.
+    `total` is None where it is not known. The `difference` to the reference, in points as text, is that of the `first`
+    samples of the fixed random order which are all answered. Which replies come first depends on their length, so that
+    the mean of all would mislead.
     """
 
     name: str
@@ -42,9 +39,9 @@ class Standing:
 
 
 class Follower:
-    """A reader of what is new in a run's folder at each look.
+    """A reader of a run's folder, which at each look reads the new records only.
 
-    `checks` are its plan, empty where that is not known.
+    `checks` are the run's plan, empty where that is not known.
     """
 
     def __init__(self, folder: Path, checks: Sequence[Check] = ()) -> None:
@@ -73,15 +70,15 @@ class Follower:
 
         Raises as `look` does.
         """
-        found = {}
+        answers = {}
         for pair in self._pairs_there():
             check = self._checks.get(pair)
             reference = None if check is None else check.recorded
             before = () if reference is None else rows_beside(reference, ())
             higher = check is None or check.design.higher_is_better
             paths = paths_of(self.folder, *pair)
-            found["/".join(pair)] = Samples(spool, paths, before=before, higher_is_better=higher)
-        return found
+            answers["/".join(pair)] = Samples(spool, paths, before=before, higher_is_better=higher)
+        return answers
 
     def look(self) -> list[Standing]:
         """Return where each check stands now.
@@ -127,10 +124,7 @@ class Follower:
 
 
 def _total(paths: RecordPaths, check: Check | None) -> int | None:
-    """Return the most answers that a check may need.
-
-    The settings beside its records tell, or else its plan.
-    """
+    """Return the most answers that a check may need, by its run's settings or else by its plan."""
     if paths.settings.is_file() and isinstance(total := settings_of_run(paths).get("records"), int):
         return total
     return None if check is None else check.n * check.repeats
@@ -141,10 +135,7 @@ def _is_answered(paths: RecordPaths) -> bool:
 
 
 def _difference(check: Check, records: Mapping[tuple[str, int], Record]) -> tuple[int, float | None]:
-    """Count the finished samples, and average their difference to the reference.
-
-    They are in the fixed order without a gap.
-    """
+    """Count the samples before the first unfinished one, and average their difference to the reference."""
     reference = check.reference
     if reference is None or check.task.content.aggregate is not None:
         return 0, None
@@ -165,9 +156,9 @@ def _difference(check: Check, records: Mapping[tuple[str, int], Record]) -> tupl
 
 
 def checks_of(config: Path) -> tuple[Sequence[Check], str | None]:
-    """Return the plan of a run's config, and why there is none.
+    """Return the plan of a run's config, or why there is none.
 
-    What its references hold is not read.
+    Scores of references are not read.
     """
     from accgate.config.config import load_config
     from accgate.planning.checks import plan_checks

@@ -1,6 +1,6 @@
-"""A server on this machine alone that shows one run.
+"""A server that shows one run to a browser of this machine.
 
-It shows it to whoever has its token, and ends by itself.
+It answers only who has its token, and ends by itself.
 """
 
 import json
@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 from accgate.errors import AccgateError
 from accgate.report.html.inline import page_template
 from accgate.report.html.page import answers_page, html_report
-from accgate.report.html.viewer import Beside
+from accgate.report.html.viewer import SamplesFile
 from accgate.report.live.progress import Follower
 from accgate.report.result_file import read_result
 from accgate.result import NAME, SAMPLES
@@ -38,7 +38,7 @@ HEADERS = {
 
 
 class Content(NamedTuple):
-    """What an address answers with, under the policy of its header."""
+    """The content of an address, and the policy to send with it."""
 
     kind: str
     body: bytes
@@ -61,7 +61,7 @@ class Viewer(ThreadingHTTPServer):
         self._last, self._visited = clock(), False
         self._reading = threading.Lock()  # a follower remembers what it has read
         self._report: tuple[int, bytes] | None = None
-        self._beside: dict[str, bytes] = {}
+        self._samples_files: dict[str, bytes] = {}
         super().__init__((HOME, 0), _Handler)
         self.hosts = frozenset(f"{name}:{self.server_port}" for name in (HOME, "localhost"))
 
@@ -86,14 +86,11 @@ class Viewer(ThreadingHTTPServer):
         return min(GONE, self._idle) if is_followed else self._idle
 
     def note_visit(self) -> None:
-        """Somebody with the token looks."""
+        """Note that a browser with the token asked for something."""
         self._last, self._visited = self._clock(), True
 
     def state(self) -> dict[str, Any]:
-        """Return what the page shows.
-
-        It is where each check stands, whether the run is decided, or what cannot be read.
-        """
+        """Return the JSON that the page shows: each check, whether the run is decided, or a fault."""
         with self._reading:
             try:
                 checks = [asdict(standing) for standing in self.follower.look()]
@@ -116,24 +113,24 @@ class Viewer(ThreadingHTTPServer):
                 return None
             written = path.stat().st_mtime_ns
             if self._report is None or self._report[0] != written:
-                beside = Beside(SAMPLES)
-                page = html_report(read_result(path), path.parent, beside)
-                self._beside[SAMPLES] = beside.text.encode()
+                samples_file = SamplesFile(SAMPLES)
+                page = html_report(read_result(path), path.parent, samples_file)
+                self._samples_files[SAMPLES] = samples_file.text.encode()
                 self._report = written, page.encode("utf-8", "replace")
             return self._report[1]
 
     def answers(self) -> bytes:
         """Render the answers so far as HTML. It raises as `report` does."""
         with self._reading, tempfile.TemporaryFile() as spool:
-            beside = Beside("answers.samples.js")
-            page = answers_page(self.follower.answers(spool), beside, answered=self.follower.is_answered)
-            self._beside[beside.name] = beside.text.encode()
+            samples_file = SamplesFile("answers.samples.js")
+            page = answers_page(self.follower.answers(spool), samples_file, answered=self.follower.is_answered)
+            self._samples_files[samples_file.name] = samples_file.text.encode()
         return page.encode("utf-8", "replace")
 
     def content(self, name: str) -> Content | None:
-        """Return what is at an address under the token.
+        """Return the content of an address under the token, if there is any.
 
-        None where nothing is. Raises as `report` does.
+        It raises as `report` does.
         """
         if name == "state":
             return Content("application/json", json.dumps(self.state()).encode())
@@ -144,13 +141,14 @@ class Viewer(ThreadingHTTPServer):
             return Content(HTML, page, "frame-ancestors 'none'")
         if name == "":
             return Content(HTML, *self.page())
-        return Content("text/javascript; charset=utf-8", self._beside[name]) if self._beside.get(name) else None
+        return (
+            Content("text/javascript; charset=utf-8", self._samples_files[name])
+            if self._samples_files.get(name)
+            else None
+        )
 
     def page(self) -> tuple[bytes, str]:
-        """Return the page that follows the run, and its policy.
-
-        Its script and style alone may run under that.
-        """
+        """Return the page that follows the run, and a policy that allows its script and style only."""
         nonce = secrets.token_urlsafe(12)
         html = page_template("accgate.report", "live.html.j2").render(nonce=nonce, folder=str(self.follower.folder))
         policy = f"default-src 'none'; script-src 'nonce-{nonce}'; style-src 'nonce-{nonce}'; connect-src 'self'"
@@ -165,7 +163,7 @@ class _Handler(BaseHTTPRequestHandler):
     timeout = 30
 
     def do_GET(self) -> None:
-        """Answer a page, the state of the run, or what a page loads."""
+        """Answer with a page, the state of the run, or a file that a page loads."""
         viewer = self.server
         host, origin = self.headers.get("Host", ""), self.headers.get("Origin")
         if host not in viewer.hosts or origin not in (None, f"http://{host}"):
@@ -198,4 +196,4 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(content)
 
     def log_message(self, *_: Any) -> None:
-        """Print nothing, for an address holds the token."""
+        """Print nothing, because addresses hold the token."""

@@ -10,16 +10,15 @@ import pytest
 from accgate.errors import BadInput
 from accgate.records.file import paths_of
 from accgate.report.flips import Flip
-from accgate.report.html.checks import outcome_text
 from accgate.report.html.inline import policy_hash
 from accgate.report.html.overview import forest_of, stats_of
-from accgate.report.html.page import DRAWN, html_report
+from accgate.report.html.page import DRAWN, html_report, outcome_text
 from accgate.report.result_file import read_result
 from accgate.report.story import story_of
 from accgate.stats.result import Interval
 from accgate.verdict import CandidateSummary, Cost, Verdict
 from tests.report.hostile import hostile
-from tests.report.html_pages import Document, document, keep_reference_scores, page_of, write_samples, written_run
+from tests.report.html_pages import Document, document, page_of, write_samples, written_run
 from tests.report.runs import groups_of, result_of, verdict_of
 from tests.support.gates import Project, right_but
 
@@ -48,12 +47,11 @@ def read(text: str) -> Document:
 
 
 def test_hostile_content_is_text_in_a_page_of_the_same_shape(tmp_path: Path) -> None:
-    whole = pages_with("plain", tmp_path)
-    for text in hostile()[::3]:
-        for plain, found in zip(whole, pages_with(text, tmp_path), strict=True):
+    plain_pages = pages_with("plain", tmp_path)
+    for text in hostile()[::4]:
+        for plain, found in zip(plain_pages, pages_with(text, tmp_path), strict=True):
             assert [len(row) for row in found.rows] == [len(row) for row in plain.rows], text
-            assert found.tags.count("script") == plain.tags.count("script") == 2
-            assert found.tags.count("svg") == plain.tags.count("svg")
+            assert [found.tags.count(tag) for tag in ("script", "svg")] == [2, plain.tags.count("svg")], text
             assert found.script == plain.script
             shown = found.text + str(found.samples)
             assert not re.search("[\u202a-\u202e\u2066-\u2069\x00-\x08\x1b\ud800-\udfff]", shown)
@@ -70,10 +68,7 @@ def pages_with(text: str, folder: Path) -> tuple[Document, Document]:
     sample = Flip(text or "id", text, text, text, f"{text} ", 100.0, 0.0, text)
     write_samples(folder, [sample, Flip("b", None, None, None, None)], own_id=text, group=text)
     listed = html_report(result_of(verdict_of("regression", flips=(sample.id,))), folder)
-    page = html_report(result)
-    assert page.encode()
-    assert listed.encode()
-    return read(page), read(listed)
+    return read(html_report(result)), read(listed)
 
 
 def test_groups_are_a_table_with_a_bar_for_each_and_those_that_stand_out_are_in_the_overview() -> None:
@@ -82,12 +77,10 @@ def test_groups_are_a_table_with_a_bar_for_each_and_those_that_stand_out_are_in_
     groups = replace(groups, rows=(groups.rows[0], better, replace(groups.rows[2], interval=None)))
     bad = verdict_of("regression", groups=groups)
     text = html_report(result_of(bad))
-    rows = [row for row in read(text).rows if row[0] in ("law", "art", "bio")]
-    law, art = ["\u221220.0", "\u221240.0 to \u22125.0"], ["+10.0", "+2.0 to +18.0"]
-    assert [row[:4] for row in rows[:2]] == [["law", "", *law], ["art", "", *art]]
-    assert [[row[0], *row[2:4]] for row in rows[2:]] == [["law", *law], ["art", *art], ["bio", "\u221220.0", ""]]
+    rows = [[row[0], *row[2:4]] for row in read(text).rows if row[0] in ("law", "art", "bio")]
+    both = [["law", "\u221220.0", "\u221240.0 to \u22125.0"], ["art", "+10.0", "+2.0 to +18.0"]]
+    assert rows == [*both, *both, ["bio", "\u221220.0", ""]]
     assert text.count('class="span"') == 2
-    assert re.findall(r'data-difference="([^"]*)', text) == ["-20.0", "10.0", "-20.0"]
     assert re.findall(r'class="bar( worse)?"', text) == [" worse", "", ""]
     lower = html_report(result_of(replace(bad, higher_is_better=False)))
     assert re.findall(r'class="bar( worse)?"', lower) == ["", " worse", ""]  # a fall is good there
@@ -106,10 +99,9 @@ def test_the_page_tells_the_runs_story_then_every_check_worst_first(tmp_path: Pa
     assert project.run(right_but(2, 100), right_but(35, 100)) == 1
     (passed, failed), found = page_of(project)
     story = story_of(read_result(project.out / "accgate.json"))
-    told = *story.headline.text.split(": ", 1), *(words[1:] for words in (*story.sentences, *map(str, story.steps)))
-    outcome = outcome_text(failed, first=True)
-    assert "The mean" not in outcome
-    assert [words for words in (*told, outcome, outcome_text(passed, first=False)) if words not in found.text] == []
+    texts = *story.headline.text.split(": ", 1), *(words[1:] for words in (*story.sentences, *map(str, story.steps)))
+    outcomes = outcome_text(failed, first=True), outcome_text(passed, first=False)
+    assert [words for words in (*texts, *outcomes) if words not in found.text] == []
     assert [row[0] for row in found.rows[1:4]] == ["twom", "overallm", "onem"]
     for check, verdict, task in (("0", failed, "two"), ("2", passed, "one")):
         ids = [row[0] for row in found.samples[check]["rows"]]
@@ -143,8 +135,7 @@ def test_tokens_and_seconds_stand_beside_accuracy() -> None:
     found = read(html_report(result_of(slow)))
     assert ["Completion tokens", "50.0", "65.0", "+30.0%", "+28.0% to +32.0%", "10%: exceeded"] in found.rows
     assert ["Seconds", "1.00", "0.90", "\u221210.0%", "\u221220.0% to 0.0%", "\u2013"] in found.rows
-    for words in (" takes 30.0% more tokens, 50.0 to 65.0 a sample", "fewer than 1 of 10,000 runs; the gate allows 500",
-                  "Seconds: the hardware of one side is not known."):  # fmt: skip
+    for words in (" takes 30.0% more tokens", "the gate allows 500", "Seconds: the hardware of one side is not known."):
         assert words in found.text
     (drawing,) = drawings(slow)
     assert "zone" not in drawing  # the mean is not beyond its limit
@@ -155,11 +146,10 @@ def test_tokens_and_seconds_stand_beside_accuracy() -> None:
 def test_every_check_has_a_place_on_one_scale_and_worse_is_left_whatever_the_metric() -> None:
     interval = Interval(-1.0, (-9.0, -1.0))
     up = verdict_of("regression", interval=interval)
-    down = verdict_of(
-        "regression", task="u", interval=interval.negate(), difference=5.0, higher_is_better=False, gamma=77.5,
+    down = replace(
+        up, task="u", interval=interval.negate(), difference=5.0, higher_is_better=False, gamma=77.5,
         candidate=CandidateSummary(80.0, 100),
     )  # fmt: skip
-
     first, second = (re.findall(r'(?:x|x1|x2|cx)="[^"]*"', drawing) for drawing in drawings(up, down))
     assert first == second
     checks = (up, down, verdict_of("pass", task="v", interval=Interval(9.0, (-400.0, 400.0))))
@@ -171,6 +161,7 @@ def test_every_check_has_a_place_on_one_scale_and_worse_is_left_whatever_the_met
     assert "100%" in drawings(*checks)[2]  # one check of few samples does not squeeze all others
     undecided = verdict_of("error", difference=None, reasons=("why",))
     assert ">why</td>" in html_report(result_of(undecided))
+    assert "smallest visible change" not in html_report(result_of(verdict_of(theta=None)))
 
 
 def test_sixty_checks_fit_and_a_page_of_twelve_is_small(tmp_path: Path) -> None:
@@ -178,12 +169,10 @@ def test_sixty_checks_fit_and_a_page_of_twelve_is_small(tmp_path: Path) -> None:
     many = [verdict_of("regression" if at < 3 else "pass", task=f"t{at}", **keys) for at in range(60)]
     found = read(html_report(result_of(*many)))
     assert sum(row[-1] in ("regression", "pass") and len(row) == 6 for row in found.rows) == 60
-    result = written_run(tmp_path, 12, 400)
+    result = written_run(tmp_path, 12, 100)
     passes = tuple(replace(verdict, verdict="pass") for verdict in result.checks[3:])
     text = html_report(replace(result, checks=(*result.checks[:3], *passes)), folder=tmp_path)
-    assert len(text.encode()) < 5_000_000
-    answers = len(read(text).data) + sum(map(len, re.findall(r'<ol class="answers">.*?</ol>', text, re.DOTALL)))
-    assert len(text.encode()) - answers < 120_000
+    assert len(text.encode()) - len(read(text).data) < 120_000
 
 
 def test_a_check_that_could_not_be_evaluated_has_its_reason_no_chart_and_decides_nothing() -> None:
@@ -194,7 +183,7 @@ def test_a_check_that_could_not_be_evaluated_has_its_reason_no_chart_and_decides
     lost = verdict_of("error", test=None, reasons=("the server is away",), n=60)
     assert stats_of(result_of(replace(lost, n=0)))[0] == ("Samples", "0", "")
     about = "60 of them in checks without a verdict"
-    assert stats_of(result_of(lost, verdict_of()))[0] == ("Samples", f"{verdict_of().n + 60:,}", about)
+    assert stats_of(result_of(lost, verdict_of()))[0] == ("Samples", "160", about)
     assert forest_of([lost]).rows[0].samples == ""
 
 
@@ -208,21 +197,15 @@ def test_without_the_run_folder_the_worst_checks_have_charts() -> None:
     assert found.text.count(f"Only {DRAWN} checks have charts") == 6
 
 
-def test_records_of_another_run_are_not_shown_as_this_ones(tmp_path: Path) -> None:
-    project = Project(tmp_path).recorded(right_but(0))
-    project.run(right_but(30))
-    keep_reference_scores(project)
-    assert "evidence" in [picture.kind for picture in page_of(project)[1].pictures]
-    records = paths_of(project.out, "m", "sums").records
-    records.write_text(records.read_text(encoding="utf-8").replace('"score":0.0', '"score":100.0', 1), encoding="utf-8")
-    found = page_of(project)[1]
+def test_records_of_another_run_are_not_shown_as_this_ones_and_damaged_ones_are_named(tmp_path: Path) -> None:
+    result = written_run(tmp_path, 1, 50)
+    assert "evidence" in [picture.kind for picture in document(html_report(result, tmp_path)).pictures]
+    records = paths_of(tmp_path, "model", "task-0").records
+    content = records.read_bytes()
+    records.write_bytes(content.replace(b'"score":0.0', b'"score":100.0', 1))
+    found = document(html_report(result, tmp_path))
     assert "evidence" not in [picture.kind for picture in found.pictures]
     assert "the records beside accgate.json belong to another run" in found.text
-
-
-def test_damaged_files_beside_the_result_are_errors_that_name_them(tmp_path: Path) -> None:
-    result = written_run(tmp_path, 1, 50)
-    paths = paths_of(tmp_path, "model", "task-0")
-    paths.records.write_bytes(paths.records.read_bytes() + b"{}\n")
-    with pytest.raises(BadInput, match=re.escape(f"{paths.records}:51")):
-        html_report(result, folder=tmp_path)
+    records.write_bytes(content + b"{}\n")
+    with pytest.raises(BadInput, match=re.escape(f"{records}:51")):
+        html_report(result, tmp_path)

@@ -6,43 +6,31 @@ import numpy as np
 import pytest
 
 from accgate.records.file import paths_of
+from accgate.report.html.page import html_report
 from accgate.report.html.run import Sides, sides_of
-from tests.report.html_pages import changed, keep_reference_scores, page_of
-from tests.support.gates import Project
+from tests.report.html_pages import changed, document, written_run
 
 
-@pytest.mark.parametrize("lost", [0.02, 0.12])
-def test_the_picture_of_a_gates_run_has_the_figures_of_its_json(tmp_path: Path, lost: float) -> None:
-    project = Project(tmp_path, n=600, theta=4.0)
-    project.write(early_stopping=True)
-    before, after = changed(600, lost, 0.02)
-    project.recorded(before).run(after)
-    keep_reference_scores(project)
-    (verdict,), found = page_of(project)
+@pytest.mark.parametrize(("lost", "stop"), [(0.0, "futility"), (0.12, "regression")])
+def test_the_picture_of_a_run_that_stopped_early_has_the_figures_of_its_json(
+    tmp_path: Path, lost: float, stop: str
+) -> None:
+    result = written_run(tmp_path, 1, 900, lost=lost, early=True)
+    (verdict,) = result.checks
+    assert verdict.stop == stop
+    found = document(html_report(result, tmp_path))
     picture = found.picture("evidence")
-    assert picture.attributes["data-boundaries"] == "recomputed"
-    assert picture.attributes["data-stop"] == verdict.stop == ("regression" if lost > 0.1 else "futility")
-    assert [picture.figure(name) for name in ("n", "n-max")] == [verdict.n, verdict.n_max]
+    assert "The limits depend on how many samples had changed by then." in found.text
+    assert f"after {verdict.n:,} of {verdict.n_max:,} samples." in picture.title
     assert picture.figure("difference") == pytest.approx(verdict.difference_raw, abs=1e-12)
-    sides = sides_of(verdict, project.out, 0)
+    sides = sides_of(verdict, tmp_path, 0)
     assert isinstance(sides, Sides)
+    assert sides.reference is not None
+    scores = [side[: verdict.n] for side in changed(900, lost, 0.02)]
+    assert [sides.reference.tolist(), sides.candidate.tolist()] == scores
     sides.candidate[3] = np.nan
     assert sides.evidence(verdict) == "some samples have no score"
-    paths_of(project.out, "m", "sums").before.unlink()
-    found = page_of(project)[1]
+    paths_of(tmp_path, "model", "task-0").before.unlink()
+    found = document(html_report(result, tmp_path))
     assert {picture.kind for picture in found.pictures} == {"distribution"}
-    assert "is left out: the reference's scores are not beside accgate.json." in found.text
-
-
-def test_repeats_are_averaged_and_samples_stand_in_the_fixed_order(tmp_path: Path) -> None:
-    project = Project(tmp_path, n=50)
-    before, after = changed(50, 0.1, 0.1)
-    project.recorded(before).run(after)
-    keep_reference_scores(project)
-    (verdict,), _ = page_of(project)
-    sides = sides_of(verdict, project.out, 0)
-    assert isinstance(sides, Sides)
-    assert list(sides.ids) == project.ids()
-    assert sides.candidate.tolist() == after
-    assert sides.reference is not None
-    assert sides.reference.tolist() == before
+    assert "the reference's scores are not beside accgate.json." in found.text

@@ -1,7 +1,6 @@
 """The lists of samples of a page: everything is in the page or in the file beside it, and what is not is said."""
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +10,8 @@ from accgate.cli.main import main
 from accgate.report.flips import Flip
 from accgate.report.html import viewer
 from accgate.report.html.page import html_report
-from accgate.report.html.viewer import Beside
-from accgate.report.live.progress import Follower
+from accgate.report.html.viewer import SamplesFile
+from accgate.report.live.progress import Follower, checks_of
 from accgate.report.live.server import Viewer
 from tests.report.html_pages import document, write_samples
 from tests.report.runs import result_of, verdict_of
@@ -22,10 +21,10 @@ from tests.support.gates import recorded_project, right_but
 MANY = 10_000
 
 
-def beside_of(beside: Beside) -> dict[str, Any]:
+def calls_of(samples_file: SamplesFile) -> dict[str, Any]:
     """What the file beside a page hands to its script."""
     checks: dict[str, Any] = {}
-    for call in beside.text.splitlines():
+    for call in samples_file.text.splitlines():
         assert call.isascii()
         assert set(call).isdisjoint("<>&")
         assert (call[:16], call[-3:]) == ("accgateSamples({", "});")
@@ -47,9 +46,10 @@ def test_of_ten_thousand_samples_the_page_stays_small_and_every_text_is_somewher
     flips = flips_of(MANY, 400)
     write_samples(tmp_path, flips)
     worse = tuple(flip.id for flip in flips[: MANY // 10])
-    beside = Beside("report.samples.js")
-    text = html_report(result_of(verdict_of("regression", flips=worse, n=MANY, lost=len(worse))), tmp_path, beside)
-    page, rest = document(text), beside_of(beside)["0"]
+    samples_file = SamplesFile("report.samples.js")
+    result = result_of(verdict_of("regression", flips=worse, n=MANY, lost=len(worse)))
+    text = html_report(result, tmp_path, samples_file)
+    page, rest = document(text), calls_of(samples_file)["0"]
     assert len(text.encode()) < 5_000_000
     own = page.samples["0"]
     assert tuple(row[0] for row in own["rows"][: len(worse)]) == worse
@@ -58,21 +58,20 @@ def test_of_ten_thousand_samples_the_page_stays_small_and_every_text_is_somewher
     assert texts == {flip.prompt: (flip.before, flip.got) for flip in flips}
     assert own["texts"][0][0] == flips[0].prompt  # those that got worse are in the page itself
     assert f"Replies of {len(rest['texts']):,} samples are in report.samples.js beside this page." in page.text
-    assert f"'nonce-{beside.nonce}'" in page.policy
-    assert f'nonce="{beside.nonce}" src="report.samples.js"' in text
+    assert f"'nonce-{samples_file.nonce}'" in page.policy
+    assert f'nonce="{samples_file.nonce}" src="report.samples.js"' in text
 
 
 def test_what_has_no_room_is_counted_however_small_the_rooms_are(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name, room in {"ROWS": 3_000, "TEXTS": 2_000, "BESIDE": 4_000, "LISTED": 200}.items():
+    for name, room in {"ROWS": 3_000, "TEXTS": 2_000, "FILE": 4_000, "LISTED": 200}.items():
         monkeypatch.setattr(viewer, name, room)
-    tasks = ("one", "two", "three")
-    for task in tasks:
+    for task in "abc":
         write_samples(tmp_path, flips_of(100, 60), task=task)
-    beside = Beside("x.js")
-    page = document(html_report(result_of(*(verdict_of(task=task) for task in tasks)), tmp_path, beside))
-    rest = beside_of(beside)
+    samples_file = SamplesFile("x.js")
+    page = document(html_report(result_of(*(verdict_of(task=task) for task in "abc")), tmp_path, samples_file))
+    rest = calls_of(samples_file)
     for at in "012":
         rows, texts = (len(page.samples[at][name]) + len(rest[at][name]) for name in ("rows", "texts"))
         assert 60 <= rows < 100
@@ -80,25 +79,24 @@ def test_what_has_no_room_is_counted_however_small_the_rooms_are(
         assert f"The texts of {100 - texts} samples have no room" in page.text
 
 
+X = "x" * 250
+
+
 @each(
-    ("text", "shown"),
-    [("x" * 300, f"{'x' * 250} … (50 more characters are in the run's folder)"), ("x" * 250, "x" * 250), (None, None)],
-)
-def test_a_text_that_is_cut_says_so(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str | None, shown: str | None
+    ("text", "beginning", "end"),
+    [
+        (f"{X}{X[:50]}", f"{X} … (50 more characters are in the run's folder)",
+         f"(50 characters before this are in the run's folder) … {X}"),
+        (X, X, X), (None, None, None), ("a\r\n\tb\x07\u202ec", "a\n\tb\ufffd\ufffdc", "a\n\tb\ufffd\ufffdc"),
+    ],
+)  # fmt: skip
+def test_a_text_that_is_cut_says_so_and_controls_are_replaced(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str | None, beginning: str | None, end: str | None
 ) -> None:
-    monkeypatch.setattr(viewer, "BESIDE", 100)
+    monkeypatch.setattr(viewer, "FILE", 100)
     write_samples(tmp_path, [Flip("a", text, "e", text, text, 100.0, 0.0)])
     (texts,) = document(html_report(result_of(verdict_of()), tmp_path)).samples["0"]["texts"]
-    assert texts[2] == texts[3] == shown
-    before = f"(50 characters before this are in the run's folder) … {'x' * 250}"
-    assert texts[0] == (shown if len(text or "") <= 250 else before)
-
-
-def test_line_breaks_stay_and_controls_do_not(tmp_path: Path) -> None:
-    write_samples(tmp_path, [Flip("a", "p", "e", "b", "a\r\n\tb\x07\u202ec", 100.0, 0.0)])
-    (texts,) = document(html_report(result_of(verdict_of()), tmp_path)).samples["0"]["texts"]
-    assert texts[3] == "a\n\tb\ufffd\ufffdc"
+    assert texts[:4] == [end, "e", beginning, beginning]
 
 
 def test_a_page_is_written_with_the_file_beside_it_which_a_smaller_one_removes(
@@ -120,40 +118,28 @@ def test_a_page_is_written_with_the_file_beside_it_which_a_smaller_one_removes(
     assert "40 samples" in capfd.readouterr().out
 
 
-def recording(folder: Path) -> None:
-    """Take the verdict away: what a recording leaves."""
-    (folder / "accgate.json").unlink()
-
-
-def going_on(folder: Path) -> None:
-    """Take the verdict and half of the answers away."""
-    recording(folder)
-    path = folder / "m/sums.jsonl"
-    path.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[:20]))
-
-
-@each("wrong", [10, 30])
 @each(
-    ("made", "address", "samples", "title"),
-    [
-        (lambda _: None, "", 40, "sums"), (recording, "", 40, "Every sample is answered"),
-        (going_on, "", None, "This run goes on"), (going_on, "answers", 20, "Answers so far"),
-    ],
+    ("is_decided", "answered", "address", "title"),
+    [(True, 40, "", "sums"), (False, 40, "", "Every sample is answered"), (False, 20, "", "This run goes on"),
+     (False, 20, "answers", "Answers so far")],
 )  # fmt: skip
 def test_view_lists_every_sample_of_whatever_a_folder_holds(
-    tmp_path: Path, wrong: int, made: Callable[[Path], None], address: str, samples: int | None, title: str
+    tmp_path: Path, is_decided: bool, answered: int, address: str, title: str
 ) -> None:
     project = recorded_project(tmp_path, 40)
-    project.run(right_but(wrong, 40))
-    made(project.out)
-    viewer = Viewer(Follower(project.out))
+    project.run(right_but(10, 40))
+    records = project.out / "m/sums.jsonl"
+    records.write_bytes(b"".join(records.read_bytes().splitlines(keepends=True)[:answered]))
+    if not is_decided:
+        (project.out / "accgate.json").unlink()
+    viewer = Viewer(Follower(project.out, checks_of(project.config)[0]))
     viewer.server_close()
     content = viewer.content(address)
     assert content is not None
     text = content.body.decode()
     assert title in text
-    if samples is not None:
+    if title != "This run goes on":
         found = document(text).samples["0"]
-        assert len({row[0] for row in found["rows"]}) == samples
+        assert len({row[0] for row in found["rows"]}) == answered
         assert all(prompt.startswith("What is") for prompt, *_ in found["texts"])
-        assert "goes on" not in text or made is going_on
+        assert is_decided or {row[2] for row in found["rows"]} == {0.0, 100.0}, "the reference's scores"

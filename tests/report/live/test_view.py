@@ -7,8 +7,8 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -18,19 +18,10 @@ import requests
 from accgate.cli.main import main
 from accgate.report.live.progress import Follower, checks_of
 from accgate.report.live.server import Viewer
-from tests.support.gates import questions, recorded_project, right_but, said, write_task
-from tests.support.servers import Server
+from tests.report.runs import Clock
+from tests.support.gates import recorded_project, right_but, said
 
 N = 40
-
-
-class Clock:
-    """Seconds that pass when a test says so."""
-
-    now = 0.0
-
-    def __call__(self) -> float:
-        return self.now
 
 
 @pytest.fixture
@@ -45,58 +36,35 @@ def served(tmp_path: Path) -> Iterator[Viewer]:
     assert not thread.is_alive()
 
 
-def until(what, seconds: float = 60.0):
-    """What a function gives once it gives something."""
-    end = time.monotonic() + seconds
-    while not (value := what()):
-        assert time.monotonic() < end
-        time.sleep(0.02)
-    return value
-
-
 @pytest.mark.slow
-def test_a_run_is_followed_to_its_report(tmp_path: Path) -> None:
-    write_task(tmp_path, "sums", questions(N))
-    with Server(lambda prompt: str(2 * int(re.findall(r"\d+", prompt)[0]))) as server:
-        config = tmp_path / "accuracy.toml"
-        config.write_text(
-            "[gate]\nearly_stopping = false\n"
-            '[models.m]\nengine = "openai"\nmodel = "toy"\n'
-            f'options = {{ base_url = "{server.url}", concurrency = 1 }}\n'
-            '[tasks.sums]\nfile = "sums.toml"\n'
-        )
-        out = tmp_path / "out"
-        assert main(["record", str(config), "--out", str(tmp_path / "record"), "--quiet"]) == 0
-        server.answer = lambda _: "0"
-        server.hold_after = len(server.seen) + 10
-        command = [sys.executable, "-m", "accgate"]
-        run = subprocess.Popen([*command, "run", str(config), "--out", str(out), "--quiet"], stdout=subprocess.DEVNULL)
-        until(lambda: list(out.glob("m/sums.jsonl")))
-        view = subprocess.Popen(
-            [*command, "view", str(out), "--config", str(config), "--no-browser"],
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-        )  # fmt: skip
-        with run, view:
-            assert view.stdout is not None
-            url = view.stdout.readline().strip()
-            assert "Not yet decided." in requests.get(url, timeout=30).text
-            state = until(
-                lambda: (s := requests.get(f"{url}state", timeout=30).json())["checks"][0]["done"] == 10 and s
-            )
-            (check,) = state["checks"]
-            assert state["finished"] is False
-            assert (check["name"], check["total"], check["difference"]) == ("m / sums", N, "-100.00")
-            assert 0 < check["first"] <= 10
-            assert requests.get(f"{url}report", timeout=30).status_code == 404
-            server.hold_after = None
-            assert run.wait(120) == 1
-            assert requests.get(f"{url}state", timeout=30).json()["finished"] is True
-            report = requests.get(url, timeout=30)
-            assert report.text == requests.get(f"{url}report", timeout=30).text
-            assert "sums" in report.text
-            assert "Not yet decided." not in report.text
-            view.send_signal(signal.SIGINT)
-            assert view.wait(30) == 0
+def test_the_command_follows_a_run_to_its_report(tmp_path: Path) -> None:
+    project = recorded_project(tmp_path, N)
+    assert project.run(right_but(N, N)) == 1
+    records, result = project.out / "m/sums.jsonl", project.out / "accgate.json"
+    lines, decided = records.read_text().splitlines(keepends=True), result.read_bytes()
+    result.unlink()
+    records.write_text("".join(lines[:10]))
+    command = [sys.executable, "-m", "accgate", "view", str(project.out), "--no-browser", "--config", project.config]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as view, ExitStack() as stack:
+        stack.callback(view.kill)
+        assert view.stdout is not None
+        url = view.stdout.readline().strip()
+
+        def shown(name: str) -> requests.Response:
+            return requests.get(f"{url}{name}", timeout=30)
+
+        assert "Not yet decided." in shown("").text
+        state = shown("state").json()
+        assert (state["finished"], state["checks"][0]["done"], state["checks"][0]["total"]) == (False, 10, N)
+        assert shown("report").status_code == 404
+        records.write_text("".join(lines))
+        result.write_bytes(decided)
+        state = shown("state").json()
+        assert (state["finished"], state["checks"][0]["done"], state["checks"][0]["difference"]) == (True, N, "-75.00")
+        assert shown("").text == shown("report").text
+        assert "Not yet decided." not in shown("").text
+        view.send_signal(signal.SIGINT)
+        assert view.wait(30) == 0
 
 
 def test_without_token_from_another_host_or_origin_and_by_other_paths_nothing_is_shown(served: Viewer) -> None:
@@ -105,9 +73,8 @@ def test_without_token_from_another_host_or_origin_and_by_other_paths_nothing_is
     base = f"http://127.0.0.1:{port}"
     session = requests.Session()
     for url, headers, status in (
-        (f"{base}/", {}, 403), (f"{base}/state", {}, 403), (f"{base}/{served.token[:-1]}/", {}, 403),
-        (f"{base}/{served.token}x/state", {}, 403), (f"{base}/../../etc/passwd", {}, 403),
-        (served.url, {"Host": f"evil.example:{port}"}, 403), (served.url, {"Host": "127.0.0.1"}, 403),
+        (f"{base}/state", {}, 403), (f"{base}/{served.token[:-1]}/", {}, 403),
+        (f"{base}/{served.token}x/state", {}, 403), (served.url, {"Host": f"evil.example:{port}"}, 403),
         (served.url, {"Origin": "http://evil.example"}, 403), (served.url, {"Origin": "null"}, 403),
         (f"{served.url}secret.txt", {}, 404), (f"{served.url}../secret.txt", {}, 404),
         (f"{served.url}%2e%2e/%2e%2e/etc/passwd", {}, 404), (f"{base}/{served.token}//etc/passwd", {}, 404),
@@ -135,7 +102,13 @@ def test_what_is_shown_may_be_kept_framed_and_read_by_nobody_else(served: Viewer
 
 
 def test_it_ends_by_itself_when_nobody_looks_and_later_where_the_run_is_over(tmp_path: Path) -> None:
-    def ended_after(seconds: float, *, visited: bool, finished: bool) -> bool:
+    for seconds, visited, finished, ends in (
+        (200.0, True, False, True),  # the browser has gone
+        (200.0, False, False, False),  # nobody has opened it yet
+        (200.0, True, True, False),  # the report is being read
+        (700.0, False, False, True),
+        (700.0, True, True, True),
+    ):
         clock = Clock()
         viewer = Viewer(Follower(tmp_path), idle=600.0, clock=clock)
         (tmp_path / "accgate.json").unlink(missing_ok=True)
@@ -146,20 +119,10 @@ def test_it_ends_by_itself_when_nobody_looks_and_later_where_the_run_is_over(tmp
         clock.now = seconds
         thread = threading.Thread(target=viewer.serve, daemon=True)
         thread.start()
-        thread.join(0.6)
-        ended = not thread.is_alive()
+        thread.join(30.0 if ends else 0.5)
+        assert thread.is_alive() is not ends, (seconds, visited, finished)
         clock.now = 1e9
         thread.join(30)
-        return ended
-
-    for seconds, visited, finished, expected in (
-        (200.0, True, False, True),  # the browser has gone
-        (200.0, False, False, False),  # nobody has opened it yet
-        (200.0, True, True, False),  # the report is being read
-        (700.0, False, False, True),
-        (700.0, True, True, True),
-    ):
-        assert ended_after(seconds, visited=visited, finished=finished) is expected, (seconds, visited, finished)
 
 
 def test_records_that_are_damaged_or_hostile_are_told_and_not_run(tmp_path: Path, capsys) -> None:

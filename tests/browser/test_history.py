@@ -1,8 +1,7 @@
-"""The page in a real browser: nothing is cut, covered or too wide, and axe finds no fault."""
+"""The page of a history in a real browser: nothing is cut, covered or too wide, and axe finds no fault."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -10,7 +9,7 @@ import pytest
 from accgate.history.file import history_of
 from accgate.history.page import html_page
 from tests.browser.axe import violations
-from tests.browser.chromium import Browser, Page
+from tests.browser.chromium import Page
 from tests.history.made import point, run, season
 from tests.support.cases import each
 
@@ -27,34 +26,24 @@ FAULTS = """[...document.querySelectorAll('svg.chart')].flatMap((drawing) => {
     .map((b) => a.textContent + ' on ' + b.textContent));
   return [...out.map((e) => e.textContent), ...over];
 })"""
+LONG = history_of(
+    run(day, point(100.0 - day, "inconclusive", model=f"{'a-long-name-' * 4}@gpu=H200", task="a" * 60, gamma=None))
+    for day in range(1, 29)
+)
 
 
-@pytest.fixture
-def page(browser: Browser) -> Iterator[Page]:
-    person = browser.person()
-    yield Page(browser, person)
-    browser.forget(person)
-
-
-def shown(page: Page, folder: Path, text: str, width: int, *, phone: bool = False) -> None:
+def show(page: Page, folder: Path, text: str, width: int) -> None:
     path = folder / "page.html"
     path.write_text(text, encoding="utf-8", errors="replace")
-    page.size(width, 900, phone=phone)
+    page.size(width, 900, phone=width < 500)
     page.open(path)
-
-
-LONG = history_of([
-    run(day, point(100.0 - day, model="a-model-with-quite-a-long-name@gpu=H200,kv=fp8,quant=int4", task="a" * 60,
-                   verdict="inconclusive", gamma=None)) for day in range(1, 29)
-])  # fmt: skip
-KINDS = {"season": season(28), "one run": history_of([run(1)]), "two runs": history_of([run(1), run(2)]), "long": LONG}
-
-
-@each("kind", KINDS)
-@each("width", [390, 700, 1280])
-def test_labels_neither_stick_out_nor_lie_on_each_other(page: Page, tmp_path: Path, kind: str, width: int) -> None:
-    shown(page, tmp_path, html_page(KINDS[kind]), width, phone=width < 500)
     page.value("document.querySelectorAll('details').forEach((e) => e.open = true)")
+
+
+@each("history", [season(28), history_of([run(1)]), LONG])
+@each("width", [390, 1280])
+def test_labels_neither_stick_out_nor_lie_on_each_other(page: Page, tmp_path: Path, history, width: int) -> None:
+    show(page, tmp_path, html_page(history), width)
     assert page.value(FAULTS) == []
     assert page.value("document.documentElement.scrollWidth") <= width
     assert not {"Log.entryAdded", "Runtime.exceptionThrown"} & {event["method"] for event in page.browser.events}
@@ -63,13 +52,12 @@ def test_labels_neither_stick_out_nor_lie_on_each_other(page: Page, tmp_path: Pa
 def test_axe_finds_no_violation_in_either_scheme(page: Page, tmp_path: Path) -> None:
     for scheme in ("light", "dark"):
         page.scheme(scheme)
-        shown(page, tmp_path, html_page(season(28)), 1280)
-        page.value("document.querySelectorAll('details').forEach((e) => e.open = true)")
+        show(page, tmp_path, html_page(season(28)), 1280)
         assert violations(page) == []
 
 
 def test_the_marks_on_a_phone_are_large_enough_to_tell_apart(page: Page, tmp_path: Path) -> None:
-    shown(page, tmp_path, html_page(season(20)), 390, phone=True)
+    show(page, tmp_path, html_page(season(20)), 390)
     width = "document.querySelector('.chart {}').getBoundingClientRect().width"
     dot, cross, ring = (page.value(width.format(mark)) for mark in (".circle circle", ".cross path", "g .drift"))
     assert dot >= 4
