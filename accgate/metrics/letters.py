@@ -1,9 +1,9 @@
 # ruff: noqa: RUF001 letters and words of other scripts
 """The label of the option that a reply chooses.
 
-A reply becomes plain text. Each label in it is a statement of one kind, by the words before and after it: told as the
-answer, alone on a line, called right, at the beginning of a line, or only named. One rule then picks: the last answer
-that is told, else the only label of the surest kind.
+A reply becomes plain text. Each label in it is in a statement of one kind, by the words before and after it: stated as
+the answer, alone on a line, called right, at the beginning of a line, or only named. One rule then picks: the last
+answer that is stated, else the only label of the surest kind.
 """
 
 import re
@@ -21,8 +21,7 @@ from accgate.metrics.equality import BOX, end_of_box, latex_boxes
 def _words(table: dict[str, Any]) -> str:
     """Join words as alternatives.
 
-    Those of scripts that put spaces between words match whole. All are in the form of characters that a reply is
-    brought to.
+    Words of scripts with spaces match only as whole words. Characters have the form that `_characters` gives a reply.
     """
     spaced, others = ("".join(table[key].splitlines()) for key in ("spaced", "others"))
     return unicodedata.normalize("NFKC", rf"(?:(?<![^\W_])(?:{spaced})(?![^\W_])|{others})")
@@ -138,9 +137,10 @@ _TEXT_AFTER = _compile(rf"(?:{_ANSWER}|\bit){_BETWEEN}(?:{LINK}|{_SIGN})|\bit['�
 
 
 class _Labels(NamedTuple):
-    """The labels of options as they may be written.
+    """The labels of options, in every form in which a reply may write them.
 
-    Each has its own form, and what finds them.
+    `own` maps the form in an option to its label, `folded` the same without case. The patterns find a label anywhere,
+    and one that is all of a line.
     """
 
     own: dict[str, str]
@@ -156,12 +156,12 @@ class _Labels(NamedTuple):
 def by_letter(reply: str, options: Sequence[tuple[str, str]] = ()) -> str | None:
     """Return the label of the option that a reply chooses.
 
-    None where it chooses none, or several alike. The last answer that the reply states counts, in a box, after "the
-    answer is" or as in "B is the answer". Without one, the only label that is alone on the first or last line counts,
-    then an option's text, the only label that is called right, that begins a line, or that is named. `A` and `I` are
-    words too: before a small letter they are labels only where the sentence goes on, as in "A because". A label that is
-    denied ("not A", "A is wrong") counts for nothing, the latter unless it is all there is: some questions ask what is
-    wrong.
+    None means that it chooses none, or several alike. The last answer that the reply states counts, in a box, after
+    "the answer is" or as in "B is the answer". Without one, the only label that is alone on the first or last line
+    counts, then an option's text, the only label that is called right, that begins a line, or that is named. `A` and
+    `I` are words too: before a small letter they are labels only where the sentence goes on, as in "A because". A label
+    that is denied ("not A") never counts. One that is called wrong ("A is wrong") counts only where no other does: some
+    questions ask for what is wrong.
 
     Parameters
     ----------
@@ -195,9 +195,9 @@ def by_letter(reply: str, options: Sequence[tuple[str, str]] = ()) -> str | None
 
 
 def _pick(statements: Sequence[tuple[str, str | None]]) -> str | None:
-    """Choose the label of the last statement that tells the answer.
+    """Choose the label that a reply's statements give.
 
-    Else it is the only one of the surest kind.
+    This is the last that is stated as the answer, else the only one of the surest kind.
     """
     conflict = False
     for kind in _KINDS:
@@ -215,7 +215,7 @@ def _pick(statements: Sequence[tuple[str, str | None]]) -> str | None:
 def _characters(text: str) -> str:
     """Write each character of a text in one form.
 
-    Those that nobody sees go.
+    Characters that nobody sees go.
     """
     return _HIDDEN.sub("", unicodedata.normalize("NFKC", text.translate(_FORMS)))
 
@@ -223,7 +223,7 @@ def _characters(text: str) -> str:
 def _plain(reply: str) -> str:
     """Strip the marks of Markdown, HTML and LaTeX from a reply.
 
-    A box stays.
+    LaTeX's boxes stay.
     """
     text = _characters(latex_boxes(reply))
     for pattern, plain in _MARKUP:
@@ -234,7 +234,7 @@ def _plain(reply: str) -> str:
 def _bare(text: str) -> str:
     """Write an option's text as it is compared.
 
-    It is without case, article, or marks around it.
+    Case, a leading article and marks around it go.
     """
     return re.sub(r"\A(?:an?|the) ", "", text.strip(" \n.:,\"'“”").casefold())
 
@@ -276,9 +276,9 @@ def _labels(labels: tuple[str, ...]) -> _Labels:
 
 
 def _without_formulas(reply: str, labels: _Labels) -> str:
-    """Remove formulas but those of a label from a reply.
+    """Remove all formulas from a reply but those that hold a label.
 
-    Other letters are variables and units in them.
+    In other formulas letters are variables and units.
     """
 
     def keep_label(match: re.Match[str]) -> str:
@@ -294,7 +294,7 @@ def _without_formulas(reply: str, labels: _Labels) -> str:
 def _with_boxes(text: str, labels: _Labels, texts: dict[str, str]) -> str:
     """Write boxes that hold a label or an option's text as answers.
 
-    Other boxes go.
+    All other boxes are removed.
     """
     parts, place = [], 0
     for match in BOX.finditer(text):
@@ -313,10 +313,7 @@ def _with_boxes(text: str, labels: _Labels, texts: dict[str, str]) -> str:
 
 
 def _with_prefix(text: str, labels: _Labels, texts: dict[str, str]) -> str:
-    """Write "Answer:" for an "A:" before another label.
-
-    It stands before another option's text, too.
-    """
+    """Write "Answer:" for an "A:" before a label or another option's text."""
     match = re.search(r"(?m)^\W{0,3}A\s*:\s*", text)
     if match is None or re.search(r"\n\W{0,3}B\s*:", text):
         return text
@@ -330,9 +327,9 @@ def _with_prefix(text: str, labels: _Labels, texts: dict[str, str]) -> str:
 
 
 def _without_denied(text: str, labels: _Labels) -> str:
-    """Remove labels that are denied by what follows, as in Japanese.
+    """Remove labels that the words after them deny, as in Japanese.
 
-    So the next is told instead.
+    The label after them is then the one that is stated.
     """
     for run in reversed(_runs(text, labels)):
         if denied := _DENIED.match(text, run[-1].end()):
@@ -341,9 +338,9 @@ def _without_denied(text: str, labels: _Labels) -> str:
 
 
 def _of_lines(text: str, labels: _Labels, texts: dict[str, str]) -> Iterator[tuple[str, str]]:
-    """Yield each label alone, or with its text, on the first or last line.
+    """Yield labels that are alone, or with their text, on the first or last line.
 
-    Each whose text is told as the answer counts, too.
+    Options whose text is stated as the answer follow, with the kind "text".
     """
     lines = text.split("\n")
     for line in dict.fromkeys((lines[0], lines[-1])):
@@ -363,7 +360,7 @@ def _of_labels(
 ) -> Iterator[tuple[str, str | None]]:
     """Yield each label of the text with the kind of statement it is in.
 
-    None for several that are joined. A label that is called wrong is in none, unless `wrong`.
+    Several labels that are joined, as in "A or B", give None. A label that is called wrong is left out, unless `wrong`.
     """
     end = 0
     for run in runs:
@@ -399,7 +396,7 @@ def _runs(text: str, labels: _Labels) -> list[list[re.Match[str]]]:
 def _kind_before(before: str, *, ends: bool) -> str | None:
     """Return the kind of statement that the words before a label make.
 
-    They `ends` a sentence or not.
+    `ends` says whether a sentence ends after the label.
     """
     before = before.rstrip(_OPENED)
     befores = {before, _NOUN.sub("", before).rstrip(_OPENED)}
@@ -417,9 +414,9 @@ def _kind_before(before: str, *, ends: bool) -> str | None:
 
 
 def _kind_of_place(text: str, start: int, end: int, before: str, *, is_own: bool, has_text: bool) -> str | None:
-    """Return the kind of statement that a label is by its place.
+    """Return the kind of statement that a label makes by its place.
 
-    It is at a line's beginning, in brackets, or named.
+    It may begin a line, stand in brackets, or only be named.
     """
     bare = _NOUN.sub("", before.rstrip(_OPENED)).rstrip(_OPENED)
     is_small = not is_own and end - start == 1  # "(a)" is often a part of the question

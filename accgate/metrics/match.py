@@ -1,6 +1,6 @@
 """Scores by comparison of text, numbers, JSON and its schemas, and labels.
 
-Each gives 0 to 100 points.
+Every score is from 0 to 100 points.
 """
 
 import json
@@ -33,7 +33,7 @@ def _points(right: bool) -> float:
 def exact_match(answer: str, target: str, *, ignore_case: bool = False) -> float:
     """Score 100 where answer and target are the same text.
 
-    White space around them does not count.
+    White space around both is ignored.
 
     >>> exact_match(" Paris", "Paris"), exact_match("paris", "Paris"), exact_match("paris", "Paris", ignore_case=True)
     (100.0, 0.0, 100.0)
@@ -43,10 +43,10 @@ def exact_match(answer: str, target: str, *, ignore_case: bool = False) -> float
 
 
 def normalized_match(answer: str, target: str) -> float:
-    """Score `exact_match` of texts as SQuAD normalises them.
+    """Score 100 where both are the same text as SQuAD normalises them.
 
-    They are without case, punctuation, English articles and repeated space. Where nothing would be left of a text it
-    stays, so that only `A` is `A`.
+    Case, punctuation, English articles and repeated spaces are ignored. A text of which nothing would be left stays as
+    it is, so that only `A` equals `A`.
 
     >>> normalized_match("The Eiffel  tower.", "eiffel tower"), normalized_match("the", "A"), normalized_match("a", "A")
     (100.0, 0.0, 100.0)
@@ -55,7 +55,7 @@ def normalized_match(answer: str, target: str) -> float:
 
 
 def contains(answer: str, target: str) -> float:
-    """Score 100 where the answer contains the target, by case.
+    """Score 100 where the answer contains the target, case included.
 
     >>> contains("The pass key is 71432.", "71432")
     100.0
@@ -66,7 +66,7 @@ def contains(answer: str, target: str) -> float:
 def contains_share(answer: str, target: str) -> float:
     """Return the share of the target's texts that the answer contains.
 
-    They are a JSON list, whatever the case, as RULER's string_match_all has it.
+    The target is a JSON list of texts. Case is ignored, as in RULER's string_match_all.
 
     >>> contains_share("Those are 12 and ABC.", '["12", "abc", "34", "56"]')
     50.0
@@ -81,7 +81,7 @@ def contains_share(answer: str, target: str) -> float:
 def numeric_match(answer: str, target: str) -> float:
     """Score 100 where both are the same number, whatever the notation.
 
-    `1,234.0` is `1{,}234`, `.5` is `1/2`.
+    For example `1,234.0` equals `1{,}234`, and `.5` equals `1/2`.
 
     >>> numeric_match("$18", "18"), numeric_match("18.5", "18"), numeric_match("-$1/2", "-0.5")
     (100.0, 0.0, 100.0)
@@ -103,7 +103,7 @@ def json_match(answer: str, target: str) -> float:
 def json_fields(answer: str, target: str) -> float:
     """Return the share of the target object's fields that the answer has.
 
-    They have the same value, and it is in points.
+    A field must have the same value. The unit is points.
 
     >>> json_fields('{"name": "Ada", "age": 36}', '{"name": "Ada", "age": 37}')
     50.0
@@ -119,8 +119,8 @@ def json_fields(answer: str, target: str) -> float:
 def json_value(text: str, whole: Callable[[str], float] = int) -> tuple[Any] | None:
     """Return the JSON value in a tuple, since null is a value too.
 
-    None where the text is not JSON (RFC 8259). `whole` reads whole numbers, of which Python's `int` takes no more than
-    4,300 digits.
+    The tuple tells null, which is a value, from text that is not JSON (RFC 8259), which gives None. `whole` reads whole
+    numbers, of which Python's `int` takes no more than 4,300 digits.
 
     >>> json_value("null"), json_value("{'a': 1}"), json_value("NaN")
     ((None,), None, None)
@@ -197,15 +197,15 @@ def _validators(formats: bool) -> Callable[[str], Callable[[Any], bool]]:
 
 
 def _whole(digits: str) -> int | float:
-    """Read the number.
+    """Read a whole number of any length.
 
-    Python turns no more than 4,300 digits to an int.
+    Python turns no more than 4,300 digits into an int.
     """
     return int(digits) if len(digits) < 4300 else float(digits)
 
 
 def same(left: Any, right: Any) -> bool:
-    """Equality of JSON values, in which true is not 1."""
+    """Tell whether two JSON values are equal, where true is not 1."""
     pairs = [(left, right)]  # a stack, since JSON may be nested deeper than Python recurses
     while pairs:
         left, right = pairs.pop()
@@ -224,7 +224,7 @@ def same(left: Any, right: Any) -> bool:
 def choice(text: str) -> str | None:
     """Return the label of the choice that a text names, in upper case.
 
-    None where it names none.
+    A text that names none gives None.
 
     >>> choice("(b)"), choice("B. Paris"), choice("A dog"), choice("-1")
     ('B', 'B', None, '-1')
@@ -236,7 +236,7 @@ def choice(text: str) -> str | None:
 def multiple_choice(answer: str, target: str) -> float:
     """Score 100 where the answer names the target's choice.
 
-    It is with or without brackets, dot, emphasis and the choice's text.
+    Brackets, a dot, emphasis and the choice's text may stand around it.
 
     >>> multiple_choice("(B)", "B"), multiple_choice("**B.** Paris", "(B)"), multiple_choice("B or C", "B")
     (100.0, 100.0, 0.0)
@@ -248,7 +248,7 @@ def multiple_choice(answer: str, target: str) -> float:
 def classification(answer: str, target: str) -> float:
     """Score 100 where both are the same label.
 
-    Case, quotes, brackets, emphasis and sentence marks around it do not count.
+    Case, and quotes, brackets, emphasis and sentence marks around it, are ignored.
 
     >>> classification(" **Not entailment**.", "not entailment"), classification("not-entailment", "not entailment")
     (100.0, 0.0)

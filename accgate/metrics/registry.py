@@ -1,6 +1,6 @@
 """The metrics and the statistics over samples by name.
 
-They have their options, bounds and direction.
+Each is built from its options.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ def get(name: str, **options: Any) -> Metric:
 def describe(name: str, **options: Any) -> Metric:
     """Return the metric of this name as far as bounds, direction and kind go.
 
-    It scores nothing, and needs no package.
+    The result scores nothing and needs no package.
 
     Raises
     ------

@@ -1,7 +1,4 @@
-"""A task with its samples, in the fixed order.
-
-Its fingerprint identifies it.
-"""
+"""A task with its samples in the fixed order, and the fingerprint that identifies it."""
 
 from __future__ import annotations
 
@@ -44,11 +41,10 @@ NO_ROWS = hashlib.sha256(b"[]").hexdigest()[:16]
 class Task:
     """A task's samples in the fixed order, and how their replies are scored.
 
-    `definition` is the one that was asked by: with the mode, the subsets and the use of reasoning that accuracy.toml
-    sets. `dataset_ids` are those of the whole dataset, None for a generated task, which has no end.
-    `fingerprint` has a hash for each part that can change a score: dataset, prompt, extract, metric, reply, and files
-    where a metric of the user's own has some beside its code. `parts` are the tasks that a joined one consists of,
-    without samples: they ask, read and score.
+    `definition` has the mode, the subsets and the use of reasoning that accuracy.toml sets. `dataset_ids` are those of
+    the whole dataset, None for a generated task, which has no end. `fingerprint` has a hash for each part that can
+    change a score: dataset, prompt, extract, metric, reply, and files where a user's metric has some beside its code.
+    `parts` are the tasks that a joined one consists of, without samples: they ask, read and score.
     """
 
     name: str
@@ -98,16 +94,16 @@ class Task:
     def extracts(self) -> bool:
         """Whether an answer is looked for in the reply.
 
-        The whole reply is the answer else.
+        Otherwise the whole reply is the answer.
         """
         by_letter = self.content.choices is not None and not self.by_likelihood
         return self.has_pattern or by_letter or self.metric.name == CALLS
 
     @cached_property
     def groups(self) -> Mapping[str, str] | None:
-        """The group of each sample by its id, empty where it has none.
+        """The group of each sample by its id, or None where no sample has one.
 
-        None where no sample has one.
+        A sample without a group has an empty one.
         """
         names = self.samples.names("group") or ()
         return {id_: name or "" for id_, name in zip(self.samples.ids, names, strict=True)} if any(names) else None
@@ -115,16 +111,16 @@ class Task:
     def part_of(self, sample: Sample) -> Task:
         """Return the task that asks, reads and scores a sample.
 
-        It is this one, unless it is joined.
+        For a joined task that is one of its parts.
         """
         return self.parts[sample.part] if sample.part else self
 
     def answer(self, reply: str, sample: Sample | None = None) -> str | None:
         """Find the answer in a reply to a sample.
 
-        It may have options, or a prefix. None where extraction finds none. Of a task with tools the reply is what
-        `reply_json` wrote, and the answer its calls, or what its text holds. Of code it is that which the sample's
-        program needs.
+        The sample has options, a prefix or a program that reading may need. None means that extraction finds nothing.
+        With tools, the reply is in the form that `reply_json` writes, and the answer is its calls or is read from its
+        text.
         """
         if self.has_tools:
             tool_reply = parse_reply(reply)
@@ -161,7 +157,7 @@ class Task:
     def score(self, answer: str, target: str, tools: Sequence[Mapping[str, Any]] = ()) -> float:
         """Score an answer by the metric and against every reference text.
 
-        Calls are scored by their tools, too.
+        Calls are also checked against the schemas of their tools.
         """
         several, targets = self.content.targets is not None, self.targets(target)
         if tools and self.metric.name == CALLS:
@@ -171,7 +167,7 @@ class Task:
     def first(self, n: int) -> Task:
         """Return the same task with the first n samples of the order.
 
-        They are the random subset, the same everywhere.
+        These are the random subset that is the same everywhere.
         """
         return self.of(self.samples[:n])
 
@@ -185,9 +181,9 @@ def build_task(
 ) -> Task:
     """Build the task of a definition.
 
-    Its rows are read, and every sample is rendered. The seed of `source` orders the samples, and seeds a generated task
-    whose options set no seed. Unless `loaded`, a user's metric is not loaded: samples can be ordered and decided on,
-    and not be scored.
+    All rows are read, and every sample is rendered. The seed of `source` orders the samples, and seeds a generated task
+    whose options set no seed. Unless `loaded`, a user's metric is not loaded: samples can then be ordered and decided
+    on, but not scored.
 
     Raises
     ------
@@ -221,10 +217,9 @@ def build_task(
 
 
 def _picture_folder(definition: Definition, source: Source) -> Path | None:
-    """Return the folder of pictures that rows name.
+    """Return the folder in which pictures are that rows name.
 
-    None for Parquet, whose rows hold their pictures. The guard then needs not open it to know every file that a task
-    uses.
+    Parquet has none: its rows hold their pictures. So the guard knows every file that a task uses without opening it.
     """
     dataset = definition.content.dataset
     files = (source.dataset or dataset.file, None if dataset.join is None else dataset.join.file)
@@ -252,9 +247,9 @@ def _joined_task(name: str, definition: Definition, source: Source, mode: Mode |
 
 
 def _parts_of(definition: Definition, source: Source) -> dict[str, tuple[Definition, Source]]:
-    """Yield the definition of each part that has rows, with where they come from.
+    """Return the definition of each part that is asked, and where its rows come from.
 
-    A local file holds those of all.
+    A local file holds the rows of all parts.
 
     Raises
     ------
@@ -278,10 +273,7 @@ def _parts_of(definition: Definition, source: Source) -> dict[str, tuple[Definit
 
 
 def _part_names(subset: str | Sequence[str] | None, parts: Mapping[str, object]) -> Sequence[str]:
-    """Name the parts that accuracy.toml asks for.
-
-    It is all where it names none.
-    """
+    """Name the parts that accuracy.toml asks for, by default all."""
     names = list(parts) if subset is None else [subset] if isinstance(subset, str) else list(subset)
     for name in names:
         if name not in parts:
@@ -308,7 +300,7 @@ def _part_definitions(definition: Definition) -> dict[str, Definition]:
 def _unjoinable(part: Definition) -> str | None:
     """Say why a task cannot be a part.
 
-    One verdict needs scores on one scale, of replies that are read by a function.
+    One verdict needs scores on one scale, for replies that a function reads.
     """
     content = part.content
     metric = metrics.describe(content.metric, **content.metric_options)
@@ -335,7 +327,7 @@ def _rows_by_part(definition: Definition, source: Source, parts: Sequence[str]) 
 def _joined(fingerprints: Mapping[str, Mapping[str, str]]) -> dict[str, str]:
     """Return the fingerprint of a joined task.
 
-    Each of its hashes is one of its parts' hashes.
+    Each of its hashes is computed from the parts' hashes of that name.
     """
     names = sorted({name for each in fingerprints.values() for name in each})
     return {name: _hash({key: each[name] for key, each in fingerprints.items() if name in each}) for name in names}
@@ -347,10 +339,7 @@ def _part_fingerprints(definition: Definition) -> dict[str, dict[str, str]]:
 
 
 def _with_mode(definition: Definition, mode: Mode | None) -> Definition:
-    """Return the definition asked in another mode.
-
-    That is where accuracy.toml sets one.
-    """
+    """Return the definition with the mode that accuracy.toml sets, if any."""
     content = definition.content
     if mode is None:
         return definition
@@ -362,11 +351,11 @@ def _with_mode(definition: Definition, mode: Mode | None) -> Definition:
 def stored_task(
     name: str, definition: Definition, samples: Iterable[Sample], recorded: Mapping[str, str], *, seed: int
 ) -> Task:
-    """Return the task of samples that a reference keeps.
+    """Build a task from the samples that a reference keeps.
 
-    Each has its id and columns, without prompt and target. It can order the samples and decide on their scores, and ask
-    and score nothing: neither the dataset is read nor a user's metric loaded. What of the fingerprint follows from the
-    definition is computed, the rest is `recorded`; `WORDING` tells the prompts of two definitions apart.
+    Samples have ids and columns, and neither prompt nor target. The task can order them and decide on their scores, but
+    neither ask nor score: no dataset is read and no user's metric loaded. Hashes that follow from the definition are
+    computed, the others are `recorded`; `WORDING` tells the prompts of two definitions apart.
     """
     fingerprint = dict(recorded)
     if recorded and not definition.content.metric.startswith("lm_eval:"):
@@ -447,7 +436,7 @@ def _json(part: Any) -> bytes:
 def _digested(rows: Iterable[Row], digest: hashlib._Hash) -> Iterator[Row]:
     """Pass on rows one by one, and digest them.
 
-    The digest is what it would be of their list.
+    The digest is that of their JSON list.
     """
     digest.update(b"[")
     between = b""
@@ -461,7 +450,7 @@ def _digested(rows: Iterable[Row], digest: hashlib._Hash) -> Iterator[Row]:
 def _reads_letters(content: DefinitionFile) -> bool:
     """Tell whether a reply's answer is the letter of an option.
 
-    It is found by accgate's own rules.
+    accgate's own rules find it.
     """
     extract, by_letter = content.extract, content.choices is not None and not content.by_likelihood
     return by_letter and extract.regex is None and extract.json_path is None
@@ -476,9 +465,9 @@ def _set_named(values: Mapping[str, Any]) -> list[Any]:
 
 
 def _plain(value: Any) -> str:
-    """Write values that JSON lacks as text, by their content.
+    """Write a value that JSON lacks as text, by its content.
 
-    Such are dates, and bytes or images of a dataset.
+    Examples are dates, and bytes or images of a dataset.
     """
     content = value if isinstance(value, bytes) else value.tobytes() if hasattr(value, "tobytes") else None
     return str(value) if content is None else hashlib.sha256(content).hexdigest()

@@ -1,6 +1,6 @@
 """Labels predicted against labels true.
 
-It gives accuracy, precision, recall, F1 and Matthews' correlation.
+The statistics are accuracy, precision, recall, F1 and Matthews' correlation.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -18,9 +18,9 @@ NEEDS = ("answer", "target")
 
 
 def _table(sides: Sequence[Side]) -> Tables:
-    """Encode answer and target, from 1 by the labels in order.
+    """Encode answer and target as numbers of labels, from 1.
 
-    An answer that is no label is 0.
+    Labels are numbered in sorted order. An answer that is no label is 0.
     """
     truth, labels = true_labels(sides, "answer")
     return _codes(sides, truth, {label: float(i) for i, label in enumerate(labels, 1)})
@@ -46,7 +46,10 @@ def _codes(sides: Sequence[Side], truth: list[list[str]], code: dict[str, float]
 
 
 def _counts(rows: Rows) -> tuple[Floats, Floats, Floats]:
-    """Count right answers, answers and targets by code. Code 0 is an answer that is no label."""
+    """Count right answers, answers and targets by code.
+
+    Code 0 is an answer that is no label.
+    """
     answered, true = answers(rows, 2).astype(np.intp).T
     size = max(2, int(max(answered.max(), true.max())) + 1)
     right, predicted = np.bincount(true[answered == true], minlength=size), np.bincount(answered, minlength=size)
@@ -56,7 +59,7 @@ def _counts(rows: Rows) -> tuple[Floats, Floats, Floats]:
 def _ratio(above: Floats, below: Floats) -> Floats:
     """Return the ratio in points, 0 where a label has 0/0.
 
-    scikit-learn has it so.
+    scikit-learn, too, gives 0 for a label without answers or targets.
     """
     return 100.0 * np.divide(above, below, out=np.zeros_like(above), where=below > 0)
 
@@ -93,7 +96,7 @@ def _accuracy(rows: Rows) -> float:
 def _matthews(rows: Rows) -> float:
     """Compute Gorodkin's correlation of any number of labels.
 
-    An answer that is no label is one more.
+    Answers that are no label count as one more label.
     """
     right, predicted, true = _counts(rows)
     n = true.sum()

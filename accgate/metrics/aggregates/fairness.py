@@ -1,6 +1,6 @@
-"""Whether groups fare alike.
+"""Differences between groups of samples.
 
-It gives differences in precision, selection and error rates between groups of samples.
+Groups are compared by precision, selection rate and error rates.
 """
 
 from collections.abc import Mapping, Sequence
@@ -15,7 +15,8 @@ from accgate.metrics.aggregates.labels import Labels, group_names, predicted_and
 def _table(name: str, labels: Labels, positive: str, groups: tuple[str, str] | None, sides: Sequence[Side]) -> Tables:
     """Encode group, truth and prediction of each answer.
 
-    It is 4 * group + 2 * truly positive + predicted positive. With two named groups, all others come after them as one.
+    The code is 4 * group + 2 * truly positive + predicted positive. With two named groups, all other groups are one
+    more.
     """
     outcomes = predicted_and_true(name, sides, labels, positive)
     names = group_names(name, sides)
@@ -75,7 +76,7 @@ def _absolute(rates: Sequence[str], rows: Rows) -> float:
 def _largest(rates: Sequence[str], rows: Rows) -> float:
     """Return the largest difference between any two groups.
 
-    It is NaN where a group that is there has no rate.
+    A group that has samples but no rate, as 0/0, makes it NaN.
     """
     counts = _counts(rows)
     counts = counts[counts.sum(axis=1) > 0]
@@ -87,9 +88,9 @@ def _largest(rates: Sequence[str], rows: Rows) -> float:
 def _difference(
     name: str, labels: Labels, positive: str, rates: tuple[str, ...], groups: tuple[str, str] | None
 ) -> Aggregate:
-    """Return the signed difference of two named groups.
+    """Build the signed difference of two groups, or the largest of all groups.
 
-    Where `groups` is None it is the largest over all groups.
+    It is the largest where `groups` is None.
     """
     needs = ("group", "answer", "target") if labels == "answer" else ("group", "label", "score")
     table = partial(_table, name, labels, positive, groups)
@@ -120,7 +121,7 @@ def equalised_odds_difference(
 ) -> Aggregate:
     """Return the larger of two signed differences, group 1 minus group 0.
 
-    They are those of true and of false positive rates.
+    One is the difference in true positive rates, the other in false positive rates.
     """
     return _difference("equalised_odds_difference", labels, positive, ODDS, (group_0, group_1))
 
@@ -128,6 +129,6 @@ def equalised_odds_difference(
 def equalised_odds_difference_fairlearn(*, labels: Labels = "answer", positive: str = "") -> Aggregate:
     """Return the larger of two largest differences between any two groups.
 
-    They are those in true and in false positive rate.
+    One is the difference in true positive rates, the other in false positive rates.
     """
     return _difference("equalised_odds_difference_fairlearn", labels, positive, ODDS, None)

@@ -1,6 +1,6 @@
 """Instructions about the form of a reply.
 
-Here are those that come with a question of their own, too.
+Instructions with a question of their own are here, too.
 """
 
 import csv
@@ -28,7 +28,7 @@ TEMPLATE = ("My Answer:", "My Conclusion:", "Future Outlook:")
 def _nested_brackets(text: str) -> bool:
     """Tell whether brackets stand five deep, and one of them is closed.
 
-    A wrong closing one begins anew.
+    A closing bracket that does not fit starts the count again.
     """
     levels: list[str] = []
     deepest = 0
@@ -103,9 +103,9 @@ def _thesis(text: str) -> bool:
 
 
 def _first(text: str, marks: Iterable[str]) -> int:
-    """Find where the first of the marks stands.
+    """Return the place of the first mark that is in a text.
 
-    It is -1 without any.
+    Marks are tried in their order; -1 means that there is none.
     """
     return next((text.find(mark) for mark in marks if mark in text), -1)
 
@@ -169,7 +169,7 @@ def _alphabet_story(text: str) -> bool:
 
 
 def _rows(text: str, delimiter: str = ",") -> Sequence[Sequence[str]]:
-    """Return the rows of CSV, none where it is not."""
+    """Return the rows of CSV text, or none where it is no CSV."""
     try:
         return list(csv.reader(io.StringIO(text), delimiter=delimiter))
     except csv.Error:

@@ -1,6 +1,6 @@
 """Attacks, seeded changes of a text that should not change the right answer.
 
-They serve the metrics of robustness.
+The right answer should stay the same. They serve the metrics of robustness.
 """
 
 import re
@@ -47,10 +47,10 @@ DISTRACTORS = (
 class Attack:
     """The table `[[attack]]`.
 
-    Each sample is asked once more, with its text changed in one way. `rate` is the share changed: of the letters
-    (`typos`, `keyboard`), the words (`swap_words`, `case`), or the words and gaps between them (`space`). At least one
-    change is made wherever one can be. Another seed makes other changes. Of a distractor `text` is a built-in sentence
-    where unset. Numbers and code stay without `protect`, too.
+    Each sample is asked once more, with its text changed in one way. `rate` is the share that is changed: of letters
+    (`typos`, `keyboard`), of words (`swap_words`, `case`), or of words and the gaps between them (`space`). At least
+    one change is made wherever one can be. Another seed makes other changes. Without `text` a distractor is a built-in
+    sentence. Numbers and code stay even without `protect`.
     """
 
     kind: Text = Field(description="what is done to the text, see docs/tasks.md")
@@ -97,9 +97,9 @@ class Attack:
 
 
 def pattern_fault(pattern: str) -> str | None:
-    """Return why a text is no regular expression.
+    """Say why a text is no regular expression.
 
-    None where it is one.
+    A text that is one gives None.
     """
     try:
         re.compile(pattern)
@@ -174,7 +174,7 @@ def attack_row(attack: Attack, row: Mapping[str, Any], *, key: str) -> dict[str,
 def _choose(edits: Edits[Any], rate: float, seed: bytes) -> list[Edit]:
     """Draw edits of random units until the rate is met.
 
-    None is in the way of another, and the first drawn come first.
+    No edit is in the way of another. The first drawn come first.
     """
     wanted = max(1, floor(rate * edits.share * len(edits.units) + 0.5))
     draws = shake_256(seed).digest(8 * len(edits.units))
@@ -194,7 +194,7 @@ def _choose(edits: Edits[Any], rate: float, seed: bytes) -> list[Edit]:
 def _with_suffix(text: str, sentence: str) -> str:
     """Add the sentence to a text, after white space where it ends in none.
 
-    A fence's last line stays alone.
+    A space goes before it where the text ends in none, or a new line after a code fence.
     """
     if not text or text[-1].isspace():
         return text + sentence

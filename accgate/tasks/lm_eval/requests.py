@@ -1,7 +1,4 @@
-"""The requests of a task of lm-evaluation-harness, for an engine.
-
-Here are the engine's answers to them, too.
-"""
+"""Requests of an lm-eval task to an engine, and the engine's answers."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -21,7 +18,8 @@ MAX_TOKENS = 256  # where a task sets none, as lm-eval's own clients have it
 class LmEvalRequest(Request):
     """One request of a sample, by whichever id it is asked.
 
-    `generate` wants a text, `score` the log-likelihood of `continuation` after `prompt`, `rolling` that of all of it.
+    `generate` wants a text, `score` the log-likelihood of `continuation` after `prompt`, and `rolling` the
+    log-likelihood of a whole text. Each request is sent under its sample's id.
     """
 
     mode: Literal["chat", "completion"] = "completion"
@@ -82,7 +80,7 @@ async def responses_of(
 ) -> tuple[tuple[Response, ...], tuple[Reply, ...]]:
     """Return the engine's answers to a sample's requests, in their order.
 
-    It adds the replies of those that wanted a text.
+    Second are the replies to requests for a text.
 
     Raises
     ------
@@ -106,7 +104,7 @@ async def responses_of(
 def _groups(requests: Sequence[LmEvalRequest]) -> list[dict[int, LmEvalRequest]]:
     """Group the requests by their places.
 
-    Those are together whose continuations follow the same prompt.
+    Continuations of the same prompt are one group.
     """
     groups: dict[Any, dict[int, LmEvalRequest]] = {}
     for place, request in enumerate(requests):
