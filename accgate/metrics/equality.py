@@ -33,7 +33,7 @@ _REPEATING = re.compile(
     r"|\\dot\s*(?:\{\s*(\d)\s*\}|(\d))(?:(\d*)\\dot\s*(?:\{\s*(\d)\s*\}|(\d)))?"
     r"|(\d{1,12}?)\11{2,}\s*(?:\.{3}|…|\\[lc]?dots(?![A-Za-z])))"
 )
-_STYLE = (
+_STYLE = (  # commands, marks and spaces that only set how a formula looks
     (re.compile(r"\\[dtc]frac"), r"\\frac"),
     (re.compile(r"\\left|\\right|\\displaystyle|\\!|\\,(?!\d)|\$"), ""),
     (re.compile("~"), " "),
@@ -42,6 +42,7 @@ _STYLE = (
     (re.compile(r"^\((\w)\)$"), r"\1"),  # an option's letter
     (re.compile(r"[\s.]+$|(?<![\d\s])\s+|\s+(?![\d\s])|\s+(?=\d{3}(?!\d))"), ""),  # 1 1/2 is not 11/2, 1 000 is 1000
 )
+# A formula within prose.
 _FORMULA = re.compile(r"\$[^$]+\$|\\[(\[A-Za-z]")
 BOX = re.compile(r"\\(?:boxed|fbox)\s*\{")
 _BETWEEN = re.compile(  # boxes that are one answer
@@ -49,17 +50,21 @@ _BETWEEN = re.compile(  # boxes that are one answer
     r"|\\(?:text|mathrm)\s*\{[\s,]*(?:and|or)?[\s,]*\}|\b(?:and|or|und|oder|et|ou|y|и|или)\b|[和或]"
     r"|[A-Za-z](?:_\{?\w\}?)?[ ]?=)*"
 )
+# A relation, with which an inequality begins.
 _RELATION = re.compile(r"\s*(?:not(?![A-Za-z])|[<>≤≥≠]|\\(?:not|[lg]t|[lg]eq?(?:slant)?|neq?)(?![A-Za-z]))")
 _FACTORIAL = re.compile(r"\d\s*!\s*\$?\s*\Z")
+# A number in another base, as 1010_2.
 _SUBSCRIPT = re.compile(r"^[\da-zA-Z]+_\{?(\d+)\}?$")
 _CLOCK = re.compile(r"^\d{1,2}:\d{2}")
 _WORD = re.compile(r"^[A-Za-z][A-Za-z '-]{2,}$")
 _COMMAND = re.compile(r"\\[A-Za-z]+\s*(?:\{[A-Za-z .,'-]*\})?")
+# Words that make a text prose, where they are no functions.
 _WORDS = re.compile(r"[A-Za-z]{2,} [A-Za-z]{2,}|[A-Za-z]{3,}|(?![A-Za-z])[^\W\d_]{2,}")
 _FUNCTIONS = frozenset(
     ["sin", "cos", "tan", "cot", "sec", "csc", "log", "exp", "sqrt", "max", "min", "gcd", "lcm", "mod"]
 )
 _SAID = re.compile(r"(?i)\banswer(?:\s+is)?[:\s]+([^\n]{1,200})\s*$")
+# A mixed number, as 1 1/2.
 _MIXED = re.compile(r"(?<![\d.\w])(\d+)[ ]+(\d+)/(\d+)(?![\d.])")
 
 

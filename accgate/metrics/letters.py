@@ -32,16 +32,18 @@ ANSWER, RIGHT, LINK, OPTION, CHOOSE, SO, NOT, WRONG = (  # words around a label,
     _words(_tables[name]) for name in ("ANSWER", "RIGHT", "LINK", "OPTION", "CHOOSE", "SO", "NOT", "WRONG")
 )
 
-_KINDS = ("told", "alone", "text", "right", "other", "begins", "bracketed", "named")  # the surest first
-_LAST = {"told", "other"}  # of several different ones the last counts
+_KINDS = ("stated", "alone", "text", "right", "other", "begins", "bracketed", "named")  # the surest first
+_LAST = {"stated", "other"}  # of several different ones the last counts
 _WIDE = 100  # characters before and after a label in which the words stand that belong to it
 _MOST = 100  # labels at the beginning of a reply, and at its end, that are looked at
 _TAIL = 10_000  # characters at the end of a reply in which an option's text is looked for
 
+# Circled and squared letters and digits, which NFKC leaves as they are.
 _FORMS = {0x2212: "-", **{start + place: chr(65 + place) for start in (0x1F150, 0x1F170) for place in range(26)}}
 _FORMS |= {start + place: str(place + 1) for start in (0x2776, 0x2780, 0x278A) for place in range(10)}
+# Marks of width, direction and joining, which nobody sees.
 _HIDDEN = re.compile("[\u200b-\u200f\u202a-\u202e\u2060-\u2069\u20e3\ufe0e\ufe0f\ufeff]")
-_MARKUP = (
+_MARKUP = (  # in this order: a later pattern relies on the earlier
     (r"\\(boxed|fbox)\s*([^\W_])(?![^\W_])", r"\\\1{\2}"),
     (r"<\|[^|<>\n]{1,40}\|>|</?s>|(?i:[<\[]/\w{0,20}(?:answer|choice)\w{0,20}[>\]])", "\n"),
     (r"(?i:[<\[]\w{0,20}(?:answer|choice)\w{0,20}[>\]])", " Answer: "),
@@ -87,17 +89,18 @@ _SIGN = r"(?:['’]s\b|:|=>?|-|–|—|→|⇒)"
 _IS = rf"(?:{LINK}|{_SIGN}|\n){_FILLER}{{0,3}}"
 _ANSWER = rf"{ANSWER}(?!s?\s*(?:choices|options)\b)(?:_\w{{1,20}})?[\"'”»]?"
 _BETWEEN = r"[^.!?\n:;]{0,60}?\s*"
+_ONE_OF = rf"(?:\b(?:the|most)\b{_BETWEEN}|\bonly\s+)(?:{OPTION}|one\b)(?<!s)"  # "the best option", "the only one"
 _NOUN = _compile(rf"(?:(?:{OPTION}|{ANSWER}|\bto\b)\s*(?:\bnumber\b|#)?|\bnumber\b|#)\s*\Z")
 _BEFORE = tuple(  # the words before a label, the last ones of them next to it
     (_compile(rf"{pattern}\s*\Z"), kind)
     for kind, pattern in (
         ("not", rf"{NOT}(?:\s*\b(?:both|either|the|die|der|la|le|el|a))?"),
-        ("told", rf"{_ASIDE}{_ANSWER}(?:{_BETWEEN}(?:{LINK}|{_SIGN})|\s*\n)(?:\s*{_IS}){{0,3}}{_FILLER}{{0,3}}"),
-        ("told", rf"{_ASIDE}{RIGHT}(?:\s*(?:{OPTION}|one))?(?:\s*\w+)?\s*{_IS}"),
-        ("told", rf"{RIGHT}\s*(?:{OPTION}|{ANSWER})"),
-        ("told", rf"(?:\b(?:the|most)\b{_BETWEEN}|\bonly\s+)(?:{OPTION}|one\b)(?<!s){_BETWEEN}{LINK}{_FILLER}{{0,3}}"),
-        ("told", rf"{OPTION}(?<!s)(?:_\w{{1,20}})?[\"']?\s*[:=](?!\s*\n)"),
-        ("told", rf"{_ASIDE}{_SOME}?{CHOOSE}(?!\s*\n){_FILLER}{{0,3}}"),
+        ("stated", rf"{_ASIDE}{_ANSWER}(?:{_BETWEEN}(?:{LINK}|{_SIGN})|\s*\n)(?:\s*{_IS}){{0,3}}{_FILLER}{{0,3}}"),
+        ("stated", rf"{_ASIDE}{RIGHT}(?:\s*(?:{OPTION}|one))?(?:\s*\w+)?\s*{_IS}"),
+        ("stated", rf"{RIGHT}\s*(?:{OPTION}|{ANSWER})"),
+        ("stated", rf"{_ONE_OF}{_BETWEEN}{LINK}{_FILLER}{{0,3}}"),
+        ("stated", rf"{OPTION}(?<!s)(?:_\w{{1,20}})?[\"']?\s*[:=](?!\s*\n)"),
+        ("stated", rf"{_ASIDE}{_SOME}?{CHOOSE}(?!\s*\n){_FILLER}{{0,3}}"),
         ("so", rf"{SO}(?:[^.!?\n;]{{0,50}}?{_IS})?{_FILLER}{{0,2}}"),
     )
 )  # fmt: skip
@@ -113,18 +116,20 @@ _AFTER = tuple(
         ("wrong", rf"{_HEAD_IS}(?:seems?|looks?)?\s*{_THE}?{WRONG}"),
         ("wrong", rf"{_HEAD}(?:n['’]est pas|can(?:not|['’]t)\b|(?:is|are|was)n['’]t)"),
         ("wrong", rf"{_HEAD}[:,–—-]\s*{WRONG}(?=\s*(?:[.,;:!(]|\n|\Z))"),
-        ("told", rf"{_HEAD_IS}(?:{_THE}{{0,2}}{RIGHT}?\s*的?\s*{ANSWER}|{_THE}{{1,2}}{RIGHT}\s*(?:{OPTION}|one\b))"),
-        ("told", rf"{_HEAD}(?:を選|[을를]\s?(?:선택|고르|택)|it is\b)"),
-        ("told", rf"{_HEAD}(?:है|is|です|だ|입니다|['’]d[ıiuü]r|şıkkıdır)(?:(?={_END})|।)"),
+        ("stated", rf"{_HEAD_IS}(?:{_THE}{{0,2}}{RIGHT}?\s*的?\s*{ANSWER}|{_THE}{{1,2}}{RIGHT}\s*(?:{OPTION}|one\b))"),
+        ("stated", rf"{_HEAD}(?:を選|[을를]\s?(?:선택|고르|택)|it is\b)"),
+        ("stated", rf"{_HEAD}(?:है|is|です|だ|입니다|['’]d[ıiuü]r|şıkkıdır)(?:(?={_END})|।)"),
         ("right", rf"{_HEAD}(?:[:,–—-]\s*(?:yes|{RIGHT})(?=\s*(?:[.,;:!(]|\n|\Z))|[✓✔✅])"),
         ("right", rf"{_HEAD_IS}{_THE}{{0,2}}{RIGHT}(?!\S*\s*(?:değil|नहीं|নয়|では|않|కాదు))"),
     )
 )
+# A denial after a label, as Japanese and Korean have it.
 _DENIED = re.compile(rf"{_CLOSED}?{_NOT_AFTER}")
 _FORMULA = re.compile(r"[)}]*\s*(?:[=^+*×·∩∪≤≥∈/]|\\(?!\n)\w)|_")
 _MARK = re.compile(rf"{_CLOSED}*(?:\s*[).:,;\]}}–—-]|\s+\()|{_CLOSED}*\s*(?:\n|\Z)|\s+{_GOES_ON}")
 _REASON = re.compile(rf"{_CLOSED}*(?:\s*[).:,;]*\s*(?:(?i:because|since)\b|\n|\Z)|\s+{_GOES_ON})")
 _LISTED = re.compile(rf"{_CLOSED}*\s*[).:]\s+\S")  # one of several in a row: "A) copper, B) iron"
+# Text after a label that is only named.
 _NAMED = re.compile(r"\s*(?:[).,:;!?。、।\]}/&]|(?:or|and)\b|\n|\Z)")
 _JOIN = _compile(rf"{_CLOSED}*\s*(?:(?:,\s*)?(?:{_AND})|(?P<comma>,)|(?<=[)\]])\s*(?=[(\[]))\s*{OPTION}?\s*[(\[]*")
 _NEXT = _compile(r"\n\W*(?:question|q|problem|human|user|input)\s*\d*\s*:")  # a base model goes on to ask itself
@@ -187,9 +192,9 @@ def by_letter(reply: str, options: Sequence[tuple[str, str]] = ()) -> str | None
     for part in (head, plain) if head.strip() else (plain,):
         text = _without_denied(_with_prefix(part.strip(), labels, texts), labels)
         runs = _runs(text, labels)
-        whole = [*_of_lines(text if prose == reply else _with_boxes(_plain(reply), labels, texts), labels, texts)]
+        lines = [*_of_lines(text if prose == reply else _with_boxes(_plain(reply), labels, texts), labels, texts)]
         for wrong in (False, True):
-            if (label := _pick([*whole, *_of_labels(text, runs, labels, texts, wrong=wrong)])) is not None:
+            if (label := _pick([*lines, *_of_labels(text, runs, labels, texts, wrong=wrong)])) is not None:
                 return label
     return None
 
@@ -319,9 +324,9 @@ def _with_prefix(text: str, labels: _Labels, texts: dict[str, str]) -> str:
         return text
     rest = text[match.end() :]
     label = labels.mention.match(rest.lstrip(_OPENED))
-    told = label is not None and _MARK.match(rest.lstrip(_OPENED), label.end())
+    is_answer = label is not None and _MARK.match(rest.lstrip(_OPENED), label.end())
     lines = {_bare(own): label for label, own in texts.items()}
-    if told or lines.get(_bare(rest.partition("\n")[0]), "A") != "A":
+    if is_answer or lines.get(_bare(rest.partition("\n")[0]), "A") != "A":
         return f"{text[: match.start()]}\nAnswer: {rest}"
     return text
 
@@ -350,9 +355,9 @@ def _of_lines(text: str, labels: _Labels, texts: dict[str, str]) -> Iterator[tup
             label = labels.of(match[0])
             if _bare(opened[match.end() :].lstrip(_AFTER_LABEL)) == texts.get(label):
                 yield "alone", label
-    told = _TEXT_AFTER.split(text[-_TAIL:])[-1].partition("\n")[0]
-    wanted = {_bare(each) for each in (text, told, told.partition(". ")[0])}
-    yield from (("text", label) for label, own in texts.items() if own in wanted)
+    answer = _TEXT_AFTER.split(text[-_TAIL:])[-1].partition("\n")[0]
+    stated = {_bare(each) for each in (text, answer, answer.partition(". ")[0])}
+    yield from (("text", label) for label, own in texts.items() if own in stated)
 
 
 def _of_labels(
@@ -365,8 +370,8 @@ def _of_labels(
     end = 0
     for run in runs:
         before, start, end = text[end : run[0].start()][-_WIDE:], run[0].start(), run[-1].end()
-        named = {labels.of(match[0]) for match in run}
-        label = named.pop() if len(named) == 1 else None
+        different = {labels.of(match[0]) for match in run}
+        label = different.pop() if len(different) == 1 else None
         own_text = texts.get(label or "", "")
         rest = text[end : end + len(own_text) + 9].lstrip(_AFTER_LABEL)
         has_text = bool(own_text) and _bare(rest).startswith(own_text)
@@ -409,7 +414,7 @@ def _kind_before(before: str, *, ends: bool) -> str | None:
             return kind
         if groups.get("doubt") or _DOUBT.search(match[0]):
             return None
-        return "other" if groups.get("other") else "told"
+        return "other" if groups.get("other") else "stated"
     return None
 
 

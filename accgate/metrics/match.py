@@ -7,7 +7,7 @@ import json
 import re
 import unicodedata
 from collections.abc import Callable
-from functools import cache, lru_cache, partial
+from functools import lru_cache
 from typing import Any, Literal
 
 from accgate.metrics.forms import filled, label_form, squad_form
@@ -18,7 +18,7 @@ JsonKind = Literal["any", "object", "array"]
 
 RIGHT = 100.0
 WRONG = 0.0
-# a letter or a number, with signs that are part of it, alone or before what it labels: "(B)", "-1.", "**B**: Paris"
+# A letter or a number, with signs that are part of it, alone or before what it labels: "(B)", "-1.", "**B**: Paris".
 _LABEL = re.compile(
     r"(?:[^\w+#%=/-]|_|-\s)*(?:\+(?=\d))?(?P<label>[^\W\d_](?:\+{1,2}|#|-(?!\s))?|(?<![<>])-?\d{1,2})"
     r"(?:(?:[^\w+#%=/-]|_)*|\s*[).:\]]\W*\s\S.*)",
@@ -144,56 +144,52 @@ def json_valid(answer: str, _: str = "", *, kind: JsonKind = "any") -> float:
     """
     value = json_value(answer, _whole)
     kinds: type[Any] = {"any": object, "object": dict, "array": list}[kind]
-    return 100.0 if value is not None and isinstance(value[0], kinds) else 0.0
+    return _points(value is not None and isinstance(value[0], kinds))
 
 
 def _json_schema(*, formats: bool = False) -> Metric:
-    validator = cache(partial(_validators, formats))
-
     def conforms(answer: str, target: str) -> float:
-        accepts = validator()(target)
+        accepts = _validator(target, formats)
         value = json_value(answer, _whole)
-        return 100.0 if value is not None and accepts(value[0]) else 0.0
+        return _points(value is not None and accepts(value[0]))
 
-    return Metric("json_schema", conforms, prepare=validator)
+    return Metric("json_schema", conforms, prepare=_jsonschema)
 
 
-def _validators(formats: bool) -> Callable[[str], Callable[[Any], bool]]:
-    """Return the function that tells whether a value keeps to a schema.
+def _jsonschema() -> Any:
+    return required("jsonschema", "json_schema needs jsonschema")
 
-    It is by the schema's text.
-    """
-    jsonschema = required("jsonschema", "json_schema needs jsonschema")
+
+@lru_cache(maxsize=256)
+def _validator(text: str, formats: bool) -> Callable[[Any], bool]:
+    """Return the function that tells whether a value keeps to the schema in a text."""
+    jsonschema = _jsonschema()
     from jsonschema_specifications import REGISTRY
     from referencing.exceptions import Unresolvable
 
-    @lru_cache(maxsize=256)
-    def validator(text: str) -> Callable[[Any], bool]:
-        parsed = json_value(text, _whole)
-        schema: Any = parsed[0] if parsed else None
-        if not isinstance(schema, (dict, bool)):
-            raise ValueError("json_schema: the target is not a JSON schema, it is not a JSON object")
-        if isinstance(schema, dict) and not isinstance(schema.get("$schema", ""), str):
-            raise ValueError("json_schema: the target is not a JSON schema: its $schema is not text")
-        kind: Any = jsonschema.validators.validator_for(schema, default=jsonschema.Draft202012Validator)
+    parsed = json_value(text, _whole)
+    schema: Any = parsed[0] if parsed else None
+    if not isinstance(schema, (dict, bool)):
+        raise ValueError("json_schema: the target is not a JSON schema, it is not a JSON object")
+    if isinstance(schema, dict) and not isinstance(schema.get("$schema", ""), str):
+        raise ValueError("json_schema: the target is not a JSON schema: its $schema is not text")
+    kind: Any = jsonschema.validators.validator_for(schema, default=jsonschema.Draft202012Validator)
+    try:
+        kind.check_schema(schema)
+    except jsonschema.SchemaError as error:
+        raise ValueError(f"json_schema: the target is not a JSON schema: {error.message}") from error
+    # a registry without retrieval: a schema must not fetch anything
+    checker = kind(schema, registry=REGISTRY, format_checker=kind.FORMAT_CHECKER if formats else None)
+
+    def accepts(value: Any) -> bool:
         try:
-            kind.check_schema(schema)
-        except jsonschema.SchemaError as error:
-            raise ValueError(f"json_schema: the target is not a JSON schema: {error.message}") from error
-        # a registry without retrieval: a schema must not fetch anything
-        checker = kind(schema, registry=REGISTRY, format_checker=kind.FORMAT_CHECKER if formats else None)
+            return bool(checker.is_valid(value))
+        except Unresolvable as error:
+            raise ValueError(f"json_schema: the target's reference {error.ref!r} leads nowhere") from error
+        except (RecursionError, OverflowError):  # too deep to follow, or 1e999 where multipleOf divides
+            return False
 
-        def accepts(value: Any) -> bool:
-            try:
-                return bool(checker.is_valid(value))
-            except Unresolvable as error:
-                raise ValueError(f"json_schema: the target's reference {error.ref!r} leads nowhere") from error
-            except (RecursionError, OverflowError):  # too deep to follow, or 1e999 where multipleOf divides
-                return False
-
-        return accepts
-
-    return validator
+    return accepts
 
 
 def _whole(digits: str) -> int | float:
@@ -241,8 +237,8 @@ def multiple_choice(answer: str, target: str) -> float:
     >>> multiple_choice("(B)", "B"), multiple_choice("**B.** Paris", "(B)"), multiple_choice("B or C", "B")
     (100.0, 100.0, 0.0)
     """
-    named = choice(answer)
-    return 100.0 if named is not None and named == choice(target) else 0.0
+    label = choice(answer)
+    return _points(label is not None and label == choice(target))
 
 
 def classification(answer: str, target: str) -> float:

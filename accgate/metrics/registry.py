@@ -34,13 +34,6 @@ FAMILIES = (
 )  # fmt: skip
 
 
-class UnknownAggregate(ValueError):
-    """No statistic has this name.
-
-    The message says which one is near.
-    """
-
-
 @cache
 def metric_builders() -> Mapping[str, Builder]:
     """Return the builder of every metric of accgate's own, by name."""
@@ -106,7 +99,7 @@ def aggregate(name: str, **options: Any) -> Aggregate:
 
     Raises
     ------
-    UnknownAggregate
+    UnknownMetric
         When there is none.
     BadOption
         When an option is not the statistic's, or not in its range.
@@ -119,5 +112,5 @@ def aggregate(name: str, **options: Any) -> Aggregate:
     """
     name = name.replace("equalized", "equalised")  # fairlearn's spelling
     if name not in aggregate_builders():
-        raise UnknownAggregate(f"no aggregate {name!r}; {nearest(name, aggregate_builders())}")
+        raise UnknownMetric(f"no aggregate {name!r}; {nearest(name, aggregate_builders())}")
     return build_with(name, aggregate_builders()[name], options)

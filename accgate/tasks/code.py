@@ -20,18 +20,21 @@ PROGRAMS = 2  # raise it where other code is read from a reply than before; part
 MARK = "```"
 UNLABELLED = frozenset({"", "code", "text"})
 MARKDOWN = frozenset({"markdown", "md"})
+# Names of Python behind a fence.
 _PYTHON = re.compile(r"i?python[23]?(?:-repl)?|py[23]?|pycon|tool_code")
+# A line with a fence, which may stand in a quote or a list, and its language.
 _FENCE = re.compile(
     r"(?P<lead>[ \t>]*(?:(?:[-*+]|\d{1,9}[.)])[ \t][ \t>]*)*)(?P<mark>`{3,}|~{3,})"
     r"[\s{.]*(?P<language>[\w+#-]*)[^`]*"
 )
 # A fence behind words.
 _BEHIND = re.compile(r"^([^`\n]*[\w)\]}\"'!?,:;])[ \t]*(```(?:py|python)?)[ \t]*$", re.MULTILINE)
+# Lines with which code begins in prose, with which a function begins, and a function on one line of prose.
 _START = re.compile(r"^[ \t]*(?:(?:async[ ]+def|def|class|import|from)\b|@\w)", re.MULTILINE)
 _DEF = re.compile(r"^[ \t]*(?:async[ ]+)?def[ ]+\w+[ ]*\(", re.MULTILINE)
 _INLINE = re.compile(r"(?:async[ ]+)?def[ ]+\w+[ ]*\(.*")
 _WORD = re.compile(r"\w+")
-# Around code, at an edge of a line: of MBPP's prompt and Code Llama's, and of chat templates.
+# Marks around code at an edge of a line: those of MBPP's prompt, of Code Llama's, and of chat templates.
 _TOKENS = r"(?:<\|[a-z]\w*\|>(?:assistant\b)?|</s>)+"
 _MARK = re.compile(rf"(?m)^[ \t]*(?:{_TOKENS}|<s>|\[/?(?:BEGIN|DONE|END|PYTHON|CODE)\][ \t]*$)|{_TOKENS}[ \t]*$")
 _TAG_NAMES = "pre|code|python|py|script|source|program|answer|solution"
@@ -147,8 +150,8 @@ def fenced_blocks(text: str) -> list[Block]:
         language = fence["language"].lower()
         labelled = _PYTHON.fullmatch(language) is not None
         can_be = labelled or language in UNLABELLED
-        left = patience if can_be else Patience(0)
-        code, closed, place = _to_its_end(lines, place, fence["lead"], fence["mark"], left)
+        allowed = patience if can_be else Patience(0)
+        code, closed, place = _to_its_end(lines, place, fence["lead"], fence["mark"], allowed)
         if language in MARKDOWN:
             blocks += fenced_blocks(code)
         elif can_be and code.strip():

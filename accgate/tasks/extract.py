@@ -119,22 +119,22 @@ def json_in(reply: str) -> tuple[Any] | None:
     Prose or a code fence may be around it; a text without one gives None. Text that begins as JSON and breaks off, as
     in a reply that was cut, is passed over whole: a value within it is no answer.
     """
-    left = 10 * len(reply) + 100_000  # characters that are read, or a thousand unclosed brackets would each read all
+    budget = 10 * len(reply) + 100_000  # characters that are read, or a thousand unclosed brackets would each read all
     start = -1
-    while (match := _BRACKET.search(reply, start + 1)) is not None and left >= 0:
+    while (match := _BRACKET.search(reply, start + 1)) is not None and budget >= 0:
         start = match.start()
         try:
             return (_DECODER.raw_decode(reply, start)[0],)
         except json.JSONDecodeError as error:
-            left -= (len(reply) if error.msg.startswith("Unterminated") else error.pos) - start
-            left -= error.pos // 100  # the error counts the lines before it
+            budget -= (len(reply) if error.msg.startswith("Unterminated") else error.pos) - start
+            budget -= error.pos // 100  # the error counts the lines before it
             is_prose = error.pos == start + len(match[0]) and not _KEY.match(reply, error.pos)
         except (ValueError, RecursionError):  # a number of thousands of digits, or too deep
-            left -= UNREAD_COST
+            budget -= UNREAD_COST
             is_prose = False
         if not is_prose:
             end = _end_of(reply, start)
-            left -= end - start
+            budget -= end - start
             start = end
     return None
 
@@ -188,10 +188,12 @@ _STATED = re.compile(
     rf"|(?<![\d.,])(?P<first>{_FIGURE}){_PERCENT}\s*(?:confiden(?:t|ce)|sure|certain)\b(?!\W{{1,3}}interval)",
     re.IGNORECASE,
 )
+# Words before a figure that make it a bound or a part of a range.
 _BOUND = re.compile(
     r"\b(?:not|no|never|less|more|than|below|under|above|over|at (?:least|most)|up to|between|from)\b|[\s:=][<>≤≥]|-$",
     re.IGNORECASE,
 )
+# Text after a figure that makes it a range, an interval, a scale or a part of another word.
 _GOES_ON = re.compile(rf"(?i)(?:{_PERCENT})?[ ]*(?:(?:-|~|to|bis|or|±|\+/-|,)[ ]*\d|[)\]]?[ ]*[:=/])|\w|[.,]\d")
 
 

@@ -16,7 +16,7 @@ from accgate.tasks.definition import Definition, former_task
 from accgate.tasks.generators import CannotGenerate, check_options, generate
 from accgate.tasks.prompts import CannotRender, Scope, names_in, render
 from accgate.tasks.sample import SUBSET, asked_of
-from accgate.tasks.schema import Join
+from accgate.tasks.schema import Dataset, Join
 from accgate.text import count_of, nearest, some_of
 
 NOTHING = ("", "False", "false", "0", "None")  # what a condition renders to where it does not hold
@@ -61,15 +61,15 @@ def rows_of(definition: Definition, source: Source) -> tuple[Iterable[Row], Sequ
     CannotEvaluate
         When the dataset cannot be had.
     """
-    _check_options(definition, source.options)
+    dataset = definition.content.dataset
+    refuse_faults(_option_faults(dataset, source.options))
     examples = _examples(definition, source)
     rows = _rows(definition, source, shown_first(definition, examples))
-    condition = definition.content.dataset.where
-    parameters = {**definition.content.dataset.parameters, **source.options}
-    rows = rows if condition is None else _rows_where(definition, rows, condition, parameters)
-    join = definition.content.dataset.join
-    rows = rows if join is None or source.is_given else _joined(definition, rows, join)
-    by_subset = definition.content.dataset.subsets or definition.content.columns.group == SUBSET
+    if dataset.where is not None:
+        rows = _rows_where(definition, rows, dataset.where, {**dataset.parameters, **source.options})
+    if dataset.join is not None and not source.is_given:
+        rows = _joined(definition, rows, dataset.join)
+    by_subset = dataset.subsets or definition.content.columns.group == SUBSET
     return list(rows) if by_subset else rows, examples
 
 
@@ -125,19 +125,15 @@ def with_subset(definition: Definition, source: Source) -> Definition:
     return replace(definition, content=replace(definition.content, dataset=chosen))
 
 
-def _check_options(definition: Definition, options: Mapping[str, Any]) -> None:
-    generator = definition.content.dataset.generator
-    if generator is None:
-        refuse_faults(_parameter_faults(definition.content.dataset.parameters, options))
-    else:
-        refuse_faults((("options", option), fault) for option, fault in check_options(generator, options))
+def _option_faults(dataset: Dataset, options: Mapping[str, Any]) -> Iterator[tuple[Key, str]]:
+    """Yield the faults of options for a generator, or for the definition's `where`.
 
-
-def _parameter_faults(parameters: Mapping[str, Any], options: Mapping[str, Any]) -> Iterator[tuple[Key, str]]:
-    """Yield the faults of options for the definition's `where`.
-
-    An option needs a parameter of its name, and a value of the same type.
+    For `where` an option needs a parameter of its name, and a value of the same type.
     """
+    parameters = dataset.parameters
+    if dataset.generator is not None:
+        yield from ((("options", option), fault) for option, fault in check_options(dataset.generator, options))
+        return
     if options and not parameters:
         yield ("options",), "the task takes no options; only generated tasks do"
         return

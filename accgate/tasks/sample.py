@@ -19,7 +19,7 @@ from accgate.inputs.rows import Row
 from accgate.metrics import CALLS
 from accgate.metrics.calls import expected_calls
 from accgate.sandbox.assertions import BadCases, Case, cases_of
-from accgate.tasks.attacks.attack import Attack, attack_row, attack_text
+from accgate.tasks.attacks.attack import Attack, attack_text
 from accgate.tasks.choices import Option, options_of
 from accgate.tasks.conversation import Messages, last_user, messages_of, transcript
 from accgate.tasks.definition import Definition
@@ -310,14 +310,16 @@ def _attack(attack: Attack, content: DefinitionFile, scope: Scope, question: Que
 
     In a conversation the user's last message is attacked.
     """
+    row = scope.row
+    paired = None if attack.column is None else _cell(row, attack.column)
     if attack.field is not None:
-        return _question(content, replace(scope, row=attack_row(attack, scope.row, key=id_)))
-    paired = None if attack.column is None else _cell(scope.row, attack.column)
+        changed = attack_text(attack, _cell(row, attack.field), key=id_, paired=paired)
+        return _question(content, replace(scope, row={**row, attack.field: changed}))
     if isinstance(question, str):
         return attack_text(attack, question, key=id_, paired=paired)
     place = last_user(question)
-    said = attack_text(attack, question[place]["content"], key=id_, paired=paired)
-    return (*question[:place], {**question[place], "content": said}, *question[place + 1 :])
+    changed = attack_text(attack, question[place]["content"], key=id_, paired=paired)
+    return (*question[:place], {**question[place], "content": changed}, *question[place + 1 :])
 
 
 def _name(row: Mapping[str, Any], column: str, key: str) -> str:

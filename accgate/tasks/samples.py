@@ -48,7 +48,7 @@ class Samples(PackedSequence[Sample]):
         own = samples if isinstance(samples, Samples) else None
         self._packed: _Packed = _Packed(samples) if own is None else own._packed
         self._numbers: npt.NDArray[np.int32] = (
-            np.arange(len(self._packed), dtype=np.int32) if own is None else own._numbers
+            np.arange(len(self._packed.ids), dtype=np.int32) if own is None else own._numbers
         )
 
     def __len__(self) -> int:
@@ -153,9 +153,6 @@ class _Packed:
             self._whole = number, prompt
             return number, 0, prompt
         return whole, shared, prompt[shared:]
-
-    def __len__(self) -> int:
-        return len(self.ids)
 
     def _read(self, number: int) -> Any:
         return marshal.loads(self._texts[self._ends[number] : self._ends[number + 1]])

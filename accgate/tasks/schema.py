@@ -205,3 +205,8 @@ class DefinitionFile:
     def by_likelihood(self) -> bool:
         """Whether the engine scores the options of a multiple choice."""
         return self.choices is not None and self.choices.by == "likelihood"
+
+    @property
+    def by_letter(self) -> bool:
+        """Whether a reply names the letter of an option of a multiple choice."""
+        return self.choices is not None and self.choices.by == "letter"

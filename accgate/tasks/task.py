@@ -96,8 +96,7 @@ class Task:
 
         Otherwise the whole reply is the answer.
         """
-        by_letter = self.content.choices is not None and not self.by_likelihood
-        return self.has_pattern or by_letter or self.metric.name == CALLS
+        return self.has_pattern or self.content.by_letter or self.metric.name == CALLS
 
     @cached_property
     def groups(self) -> Mapping[str, str] | None:
@@ -144,7 +143,7 @@ class Task:
             return by_regex(reply, extract.regex, extract.which)
         if extract.json_path is not None:
             return by_json_path(reply, extract.json_path)
-        if self.content.choices is not None and not self.by_likelihood:
+        if self.content.by_letter:
             from accgate.metrics.letters import by_letter  # whose patterns take long to compile
 
             return by_letter(reply, [(option.label, option.text) for option in (sample.options if sample else ())])
@@ -391,7 +390,7 @@ def _fingerprint(definition: Definition, dataset: str, examples: Sequence[Row]) 
     extract, few_shot = content.extract, content.few_shot
     versions = {"number": READING, "boxed": BOXES, "python": PROGRAMS}
     drawn = [] if few_shot.seed is None else [few_shot.seed, few_shot.count]
-    letters = _reads_letters(content) and LETTERS
+    letters = content.by_letter and extract.regex is None and extract.json_path is None and LETTERS
     ties = content.by_likelihood and TIES
     conversation = {"messages": content.messages, "tools": content.tools, "tool_choice": content.tool_choice}
     parts: dict[str, Any] = {
@@ -445,15 +444,6 @@ def _digested(rows: Iterable[Row], digest: hashlib._Hash) -> Iterator[Row]:
         digest.update(between + _json(row))
         between = b", "
     digest.update(b"]")
-
-
-def _reads_letters(content: DefinitionFile) -> bool:
-    """Tell whether a reply's answer is the letter of an option.
-
-    accgate's own rules find it.
-    """
-    extract, by_letter = content.extract, content.choices is not None and not content.by_likelihood
-    return by_letter and extract.regex is None and extract.json_path is None
 
 
 def _set(*values: Any) -> list[Any]:

@@ -59,11 +59,11 @@ def _turned(rows: Rows) -> Rows:
 
 
 def _gaps(rows: Rows) -> tuple[Floats, Floats]:
-    """Sum confidence minus score (points), and count answers, by bin."""
+    """Sum confidence minus score (points), and count answers, for each bin that has some."""
     rows = answers(rows, 3)
     bins = rows[:, 0].astype(np.intp)
     gaps, counts = np.bincount(bins, rows[:, 1] - rows[:, 2]), np.bincount(bins)
-    return gaps.astype(np.float64), counts.astype(np.float64)
+    return gaps[counts > 0].astype(np.float64), counts[counts > 0].astype(np.float64)
 
 
 def _expected_error(rows: Rows) -> float:
@@ -73,20 +73,20 @@ def _expected_error(rows: Rows) -> float:
 
 def _root_mean_square(rows: Rows) -> float:
     gaps, counts = _gaps(rows)
-    used = counts > 0
-    return float(np.sqrt((gaps[used] ** 2 / counts[used]).sum() / counts.sum()))
+    return float(np.sqrt((gaps**2 / counts).sum() / counts.sum()))
 
 
 def _maximum(rows: Rows) -> float:
     gaps, counts = _gaps(rows)
-    used = counts > 0
-    return float((np.abs(gaps[used]) / counts[used]).max())
+    return float((np.abs(gaps) / counts).max())
 
 
-def _calibration_error(name: str, statistic: Callable[[Rows], float], bins: int) -> Aggregate:
+def _calibration_error(
+    name: str, statistic: Callable[[Rows], float], bins: int, tabulate: Callable[[Sequence[Side]], Tables] | None = None
+) -> Aggregate:
     if bins < 1:
         raise ValueError("bins must be 1 or more")
-    return Aggregate(name, NEEDS, partial(_bins, bins), Unsigned(statistic, _turned), False)
+    return Aggregate(name, NEEDS, tabulate or partial(_bins, bins), Unsigned(statistic, _turned), False)
 
 
 def ece(*, bins: int = 15) -> Aggregate:
@@ -115,7 +115,7 @@ def _paired_columns(sides: Sequence[Side]) -> Tables:
 
 
 def _ordered_columns(sides: Sequence[Side]) -> Tables:
-    return wide(sides, [np.column_stack([both[:, 0], both]) for both in confidence_and_score(sides)])
+    return wide(sides, [np.column_stack([pair[:, 0], pair]) for pair in confidence_and_score(sides)])
 
 
 def _adaptive(bins: int, rows: Rows) -> float:
@@ -130,9 +130,7 @@ def _adaptive(bins: int, rows: Rows) -> float:
 
 def ece_adaptive(*, bins: int = 15) -> Aggregate:
     """Expected calibration error over bins of equal numbers of answers."""
-    if bins < 1:
-        raise ValueError("bins must be 1 or more")
-    return Aggregate("ece_adaptive", NEEDS, _ordered_columns, Unsigned(partial(_adaptive, bins), _turned), False)
+    return _calibration_error("ece_adaptive", partial(_adaptive, bins), bins, _ordered_columns)
 
 
 def _squared_error(rows: Rows) -> float:

@@ -17,27 +17,21 @@ Average = Literal["macro", "micro", "weighted", "binary"]
 NEEDS = ("answer", "target")
 
 
-def _table(sides: Sequence[Side]) -> Tables:
+def _table(sides: Sequence[Side], name: str = "", positive: str | None = None) -> Tables:
     """Encode answer and target as numbers of labels, from 1.
 
-    Labels are numbered in sorted order. An answer that is no label is 0.
+    Labels are numbered in sorted order, or the positive label is 1 and all others are 2. An answer that is no label
+    is 0.
     """
     truth, labels = true_labels(sides, "answer")
-    return _codes(sides, truth, {label: float(i) for i, label in enumerate(labels, 1)})
-
-
-def _positive_table(name: str, positive: str, sides: Sequence[Side]) -> Tables:
-    """Do as `_table`, with the positive label as 1 and all others as 2."""
-    truth, labels = true_labels(sides, "answer")
-    positive = positive_label(name, labels, positive)
-    return _codes(sides, truth, {label: 1.0 if label == positive else 2.0 for label in labels})
-
-
-def _codes(sides: Sequence[Side], truth: list[list[str]], code: dict[str, float]) -> tuple[Floats, ...]:
-    spelled = one_spelling(code)
+    codes = {label: float(number) for number, label in enumerate(labels, 1)}
+    if positive is not None:
+        first = positive_label(name, labels, positive)
+        codes = {label: 1.0 if label == first else 2.0 for label in labels}
+    spelled = one_spelling(codes)
     columns = [
         np.array(
-            [(code.get(spelled(a), 0.0), code[t]) for a, t in zip(side.texts("answer"), targets, strict=True)],
+            [(codes.get(spelled(a), 0.0), codes[t]) for a, t in zip(side.texts("answer"), targets, strict=True)],
             dtype=np.float64,
         )
         for side, targets in zip(sides, truth, strict=True)
@@ -108,7 +102,7 @@ def _averaging(rate: str, average: Average, positive: str) -> Aggregate:
     if positive and average != "binary":
         raise ValueError('positive is only for average = "binary"')
     name = f"classification_{rate}"
-    table = partial(_positive_table, name, positive) if average == "binary" else _table
+    table = partial(_table, name=name, positive=positive) if average == "binary" else _table
     return Aggregate(name, NEEDS, table, partial(_average, rate, average), True)
 
 

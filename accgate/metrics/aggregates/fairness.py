@@ -3,7 +3,7 @@
 Groups are compared by precision, selection rate and error rates.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
 import numpy as np
@@ -59,18 +59,14 @@ def _rate(name: str, counts: Floats) -> Floats:
     return rate
 
 
-def _differences(rates: Sequence[str], rows: Rows) -> Floats:
-    """Return the signed differences, group 1 minus group 0."""
+def _of_two(size: Callable[[Floats], Floats], rates: Sequence[str], rows: Rows) -> float:
+    """Return the largest difference in rates, group 1 minus group 0.
+
+    `size` takes the differences' absolute values, or keeps their signs.
+    """
     counts = _counts(rows)
-    return np.array([after - before for before, after, *_ in (_rate(name, counts) for name in rates)])
-
-
-def _signed(rates: Sequence[str], rows: Rows) -> float:
-    return float(_differences(rates, rows).max())
-
-
-def _absolute(rates: Sequence[str], rows: Rows) -> float:
-    return float(abs(_differences(rates, rows)).max())
+    differences = np.array([second - first for first, second, *_ in (_rate(name, counts) for name in rates)])
+    return float(size(differences).max())
 
 
 def _largest(rates: Sequence[str], rows: Rows) -> float:
@@ -96,7 +92,8 @@ def _difference(
     table = partial(_table, name, labels, positive, groups)
     if groups is None:
         return Aggregate(name, needs, table, partial(_largest, rates), False)
-    return Aggregate(name, needs, table, partial(_absolute, rates), False, signed=partial(_signed, rates))
+    signed = partial(_of_two, np.positive, rates)
+    return Aggregate(name, needs, table, partial(_of_two, np.abs, rates), False, signed)
 
 
 def demographic_parity_difference(

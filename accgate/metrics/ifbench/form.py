@@ -195,9 +195,9 @@ def _csv_special(text: str) -> bool:
     if not _has_header(text, "ProductID Category Brand Price Stock", r",[ \t]*"):
         return False
     rows = _rows(text.replace('"', '"""'))
-    whole = takewhile(lambda row: len(row) == 5, rows[1:])
+    complete = takewhile(lambda row: len(row) == 5, rows[1:])
     # The rows after the first that has one are not looked at, as in the authors' code.
-    return len(rows) == 15 and any(re.match(r'".*[^\d\w\s].*"', field) for row in whole for field in row)
+    return len(rows) == 15 and any(re.match(r'".*[^\d\w\s].*"', field) for row in complete for field in row)
 
 
 def _csv_quotes(text: str) -> bool:

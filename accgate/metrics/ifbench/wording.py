@@ -77,8 +77,8 @@ def _ends(text: str) -> list[int]:
 
 
 def _two_to_one(text: str) -> bool:
-    told, asked, _ = _ends(text)
-    return told == 2 * asked
+    statements, questions, _ = _ends(text)
+    return statements == 2 * questions
 
 
 def _overlap(text: str, reference_text: str, percentage: float) -> bool:

@@ -108,7 +108,7 @@ def pattern_fault(pattern: str) -> str | None:
     return None
 
 
-def attack_text(attack: Attack, text: str, *, key: str, paired: object = None) -> str:
+def attack_text(attack: Attack, text: Any, *, key: str, paired: object = None) -> str:
     """Return the text after the attack.
 
     For one attack, text and key it is the same on every machine and Python version. Numbers, code in backticks or
@@ -118,7 +118,7 @@ def attack_text(attack: Attack, text: str, *, key: str, paired: object = None) -
     Parameters
     ----------
     attack, text
-        What is done, and to what.
+        What is done, and to what: the prompt, or the value of a column.
     key
         Makes the changes of each sample its own: the sample's id, or the text.
     paired
@@ -127,7 +127,7 @@ def attack_text(attack: Attack, text: str, *, key: str, paired: object = None) -
     Raises
     ------
     CannotRender
-        When the column holds no text.
+        When one of the columns holds no text.
 
     Notes
     -----
@@ -138,6 +138,8 @@ def attack_text(attack: Attack, text: str, *, key: str, paired: object = None) -
     >>> attack_text(Attack("keyboard"), "Tom has 12 apples and eats 5 of them.", key="s1")
     'Yom has 12 apples and ears 5 of them.'
     """
+    if not isinstance(text, str):
+        raise CannotRender(f"column {attack.field!r} holds {text!r}, not a text to attack")
     if attack.kind == "column":
         if not isinstance(paired, str) or not paired.strip():
             raise CannotRender(f"column {attack.column!r} holds {paired!r}, not a text to ask instead; fill it in")
@@ -149,26 +151,6 @@ def attack_text(attack: Attack, text: str, *, key: str, paired: object = None) -
     changed = apply_edits(text, edits)
     # Two changes can undo each other: the second a of "aa" deleted, another one inserted after the first.
     return changed if changed != text else apply_edits(text, edits[:1])
-
-
-def attack_row(attack: Attack, row: Mapping[str, Any], *, key: str) -> dict[str, Any]:
-    """Change the column `attack.field` of a row by the attack.
-
-    Raises
-    ------
-    CannotRender
-        When the row has no text in the field, or in the column of kind `column`.
-
-    >>> attack_row(Attack("column", field="q", column="p"), {"q": "How old?", "p": "What age?"}, key="s1")["q"]
-    'What age?'
-    """
-    if attack.field is None or attack.field not in row:
-        raise CannotRender(f"the attack's field is {attack.field!r}; the row's columns are {', '.join(map(str, row))}")
-    text = row[attack.field]
-    if not isinstance(text, str):
-        raise CannotRender(f"column {attack.field!r} holds {text!r}, not a text to attack")
-    paired = row.get(attack.column) if attack.column is not None else None
-    return {**row, attack.field: attack_text(attack, text, key=key, paired=paired)}
 
 
 def _choose(edits: Edits[Any], rate: float, seed: bytes) -> list[Edit]:

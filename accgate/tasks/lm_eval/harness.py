@@ -54,15 +54,11 @@ def unloaded_definition(name: str, options: Mapping[str, Any]) -> Definition:
     It has only the task's name, its metric and the metric's direction.
     """
     metric = options.get("metric") or "acc"
-    return _definition(name, str(metric), higher_is_better=stated_direction(metric, options.get("higher_is_better")))
+    return harness_definition(name, str(metric), stated_direction(metric, options.get("higher_is_better")))
 
 
-def harness_definition(task: LmEvalTask) -> Definition:
-    """Return the definition of a task that lm-eval has loaded."""
-    return _definition(task.name, task.metric, higher_is_better=task.higher_is_better)
-
-
-def _definition(name: str, metric: str, *, higher_is_better: bool) -> Definition:
+def harness_definition(name: str, metric: str, higher_is_better: bool) -> Definition:
+    """Return the definition of a task whose prompts and scorer lm-eval has."""
     content = DefinitionFile(
         dataset=Dataset(hub=f"lm_eval/{name}"),
         prompt=name,
@@ -129,7 +125,7 @@ def harness_task(name: str, task: LmEvalTask, seed: int, reasoning: ReasoningUse
     metric = Metric(
         f"{METRIC}{task.metric}", lowest=lowest, highest=highest, higher_is_better=task.higher_is_better, kind="harness"
     )
-    definition = harness_definition(task)
+    definition = harness_definition(task.name, task.metric, task.higher_is_better)
     longest = max(request.max_tokens for sample in task.samples for request in sample.requests)
     content = replace(definition.content, mode="completion", max_tokens=longest, reasoning=reasoning)
     return HarnessTask(

@@ -93,8 +93,8 @@ async def responses_of(
         lack = f"the engine {engine.describe().name} gives no log-likelihoods, which this task of lm-eval needs"
         raise CannotEvaluate(f"{lack}; use vllm, or a task that generates text")
     pairs = await all_or_first_error(_responses(engine, group, id_, repeat) for group in _groups(requests))
-    found = dict(pair for group in pairs for pair in group)
-    answers = [found[place] for place in range(len(requests))]
+    by_place = dict(pair for group in pairs for pair in group)
+    answers = [by_place[place] for place in range(len(requests))]
     scores = [each for _, each in answers if isinstance(each, LogProbs)]
     if scores and (fault := measurement_fault(scores)) is not None:
         raise RequestFailed(fault)

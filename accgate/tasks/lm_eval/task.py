@@ -368,14 +368,14 @@ def start(folder: str) -> Mapping[str, Callable[..., Any]]:
     """Serve in the process what loads tasks, and what is asked of them."""
     tasks: list[LmEvalTask] = []
     samples: list[dict[str, LmEvalSample]] = []
-    kept = [each.name for each in fields(LmEvalSample) if each.name not in ("requests", "instances")]
+    columns = [each.name for each in fields(LmEvalSample) if each.name not in ("requests", "instances")]
 
     def load(name: str, options: Mapping[str, Any]) -> dict[str, Any]:
         task = lm_eval_task(name, options=LmEvalOptions(**options), folder=Path(folder))
         tasks.append(task)
         samples.append({sample.id: sample for sample in task.samples})
         plain = [
-            {each: getattr(sample, each) for each in kept} | {"requests": [asdict(one) for one in sample.requests]}
+            {each: getattr(sample, each) for each in columns} | {"requests": [asdict(one) for one in sample.requests]}
             for sample in task.samples
         ]
         return {each: getattr(task, each) for each in PLAIN} | {"place": len(tasks) - 1, "samples": plain}
