@@ -19,7 +19,7 @@ from accgate.inputs.typed import parse_table_of
 from accgate.metrics.code import DESCRIBING, entry_point_of, files_digest, own_file, own_files, unloaded_metric
 from accgate.sandbox.declared import Code, CodeFailed, CodeProcess
 from accgate.tasks.faults import aggregate_faults, definition_faults
-from accgate.tasks.schema import ChosenBy, DefinitionFile, ReasoningUse
+from accgate.tasks.schema import ChosenBy, DefinitionFile, Mode, ReasoningUse
 
 if TYPE_CHECKING:
     from accgate.metrics.aggregates.base import Aggregate
@@ -99,6 +99,18 @@ class Definition:
         None changes nothing.
         """
         return self if use is None else replace(self, content=replace(self.content, reasoning=use))
+
+    def with_mode(self, mode: Mode | None) -> Definition:
+        """Return the same definition asked in another mode.
+
+        None changes nothing. Raises KeyFaults where the task is a conversation, which only a chat takes.
+        """
+        content = self.content
+        if mode is None:
+            return self
+        if mode != "chat" and (content.messages is not None or content.tools is not None):
+            raise KeyFaults((("mode",), f"is {mode!r}, but the task is a conversation or has tools; leave mode out"))
+        return replace(self, content=replace(content, mode=mode))
 
     def with_choice(self, by: ChosenBy | None) -> Definition:
         """Return the same definition with its multiple choice answered in another way.

@@ -45,6 +45,18 @@ class Source:
         """Whether rows take the place of the definition's."""
         return self.dataset is not None or self.rows is not None
 
+    def picture_folder(self, definition: Definition) -> Path | None:
+        """Return the folder in which pictures are that rows name.
+
+        Parquet has none: its rows hold their pictures. So the guard knows every file that a task uses without opening
+        it.
+        """
+        dataset = definition.content.dataset
+        files = (self.dataset or dataset.file, None if dataset.join is None else dataset.join.file)
+        if any(map(is_parquet, files)):
+            return None
+        return definition.folder if self.dataset is None else self.dataset.parent
+
 
 def rows_of(definition: Definition, source: Source) -> tuple[Iterable[Row], Sequence[Row]]:
     """Return the dataset's rows, and all rows that may be solved examples.

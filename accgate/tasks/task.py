@@ -7,12 +7,10 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 from accgate import metrics
 from accgate.errors import BadInput, KeyFaults
-from accgate.inputs.parquet import is_parquet
 from accgate.inputs.rows import Row
 from accgate.metrics import CALLS, Metric, code_digest, helpers_digest
 from accgate.metrics.calls import CALLING, with_tools
@@ -196,15 +194,15 @@ def build_task(
     definition = with_subset(definition, source)
     if definition.content.dataset.parts:
         return _joined_task(name, definition, source, mode, loaded=loaded)
-    definition = _with_mode(definition, mode)
+    definition = definition.with_mode(mode)
     rows, pool = rows_of(definition, source)
-    folder, digest = _picture_folder(definition, source), hashlib.sha256()
+    digest = hashlib.sha256()
     examples_of = SolvedExamples(definition, source, rows, pool).of
     if isinstance(rows, list):
         digest.update(_json(rows))
     else:
         rows = _digested(rows, digest)
-    samples = Samples(samples_of(name, definition, rows, examples_of, folder))
+    samples = Samples(samples_of(name, definition, rows, examples_of, source.picture_folder(definition)))
     return Task(
         name,
         samples.in_order(source.seed),
@@ -213,18 +211,6 @@ def build_task(
         _fingerprint(definition, digest.hexdigest()[:16], shown_first(definition, pool)),
         dataset_ids=None if definition.content.dataset.generator else samples.ids,
     )
-
-
-def _picture_folder(definition: Definition, source: Source) -> Path | None:
-    """Return the folder in which pictures are that rows name.
-
-    Parquet has none: its rows hold their pictures. So the guard knows every file that a task uses without opening it.
-    """
-    dataset = definition.content.dataset
-    files = (source.dataset or dataset.file, None if dataset.join is None else dataset.join.file)
-    if any(map(is_parquet, files)):
-        return None
-    return definition.folder if source.dataset is None else source.dataset.parent
 
 
 def _joined_task(name: str, definition: Definition, source: Source, mode: Mode | None, *, loaded: bool) -> Task:
@@ -335,16 +321,6 @@ def _joined(fingerprints: Mapping[str, Mapping[str, str]]) -> dict[str, str]:
 def _part_fingerprints(definition: Definition) -> dict[str, dict[str, str]]:
     """Return the fingerprints of all parts, as they are without rows."""
     return {key: _fingerprint(part, NO_ROWS, ()) for key, part in _part_definitions(definition).items()}
-
-
-def _with_mode(definition: Definition, mode: Mode | None) -> Definition:
-    """Return the definition with the mode that accuracy.toml sets, if any."""
-    content = definition.content
-    if mode is None:
-        return definition
-    if mode != "chat" and (content.messages is not None or content.tools is not None):
-        raise KeyFaults((("mode",), f"is {mode!r}, but the task is a conversation or has tools; leave mode out"))
-    return replace(definition, content=replace(content, mode=mode))
 
 
 def stored_task(
