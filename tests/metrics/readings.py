@@ -11,59 +11,32 @@ from typing import Any
 import pytest
 import yaml
 
-# a reply to a word problem, the target, and whether a person says that the reply gives it
-WORD_PROBLEMS = [
-    ("The answer is 21.", "21", True),
-    ("That makes 21, as wanted.", "21", True),
-    ("So 18 + 3 = 21", "21", True),
-    ("#### 21", "21", True),
-    ("She has 21 eggs.", "21", True),
-    ("**21**", "21", True),
-    (r"\boxed{21}", "21", True),
-    (r"Therefore $x = 21$.", "21", True),
-    (r"\(21\)", "21", True),
-    ("The total is 21!", "21", True),
-    ("21", "21", True),
-    ("It costs $21.", "21", True),
-    ("It costs $21.00.", "21", True),
-    (r"It costs \$21", "21", True),
-    ("It costs 21 €", "21", True),
-    ("That is 1,234 people.", "1234", True),
-    (r"That is $1{,}234$.", "1234", True),
-    (r"That is $1\,234$.", "1234", True),
-    ("That is 1,234,567.", "1234567", True),
-    ("In India: 12,34,567 rupees", "1234567", True),
-    ("The profit is -$5.", "-5", True),
-    ("The profit is $-5", "-5", True),
-    ("The change is -5 degrees", "-5", True),
-    ("The change is \u22125 degrees", "-5", True),
-    ("So 9 - 6 = 3", "3", True),
-    ("So it is 6-3", "3", True),  # a range, or a subtraction: its last number is 3, not -3
-    ("The price is .5 dollars", "0.5", True),
-    ("He ate 1/2", "0.5", True),
-    ("He ate \u00bd", "0.5", True),
-    ("He ate 2 1/2 pizzas", "2.5", True),
-    (r"He ate $\frac{1}{2}$", "0.5", True),
-    ("The share is 50%", "50", True),
-    (r"The share is 50\%.", "50", True),
-    ("It is 18.0", "18", True),
-    ("The answer is 18...", "18", True),
-    ("The answer is 18 ...", "18", True),
-    ("The area is 12 m^2", "12", True),
-    ("The area is 12 cm\u00b2.", "12", True),
-    ("They weigh 1e3 grams", "1000", True),
-    ("There are 2 x 10^3 of them", "2000", True),
-    ("\u0627\u0644\u062c\u0648\u0627\u0628 \u0662\u0661", "21", True),  # Arabic-Indic digits
-    ("\u7b54\u3048\u306f\uff12\uff11\u3067\u3059", "21", True),  # full-width digits
-    ("The answers are 1,2,3", "3", True),
-    ("The answer is 21 (see step 3).", "21", True),  # the last number is not the answer
-    ("The answer is 20.", "21", False),
-    ("The answer is -21.", "21", False),
-    ("The answer is 210.", "21", False),
-    ("The answer is 2.1", "21", False),
-    ("I do not know.", "21", False),
-    ("The answer is 1/2", "2", False),
+READ = {  # replies to word problems, by the number that a person says they give
+    "21": [
+        "The answer is 21.", "That makes 21, as wanted.", "So 18 + 3 = 21", "#### 21", "She has 21 eggs.", "**21**",
+        r"\boxed{21}", r"Therefore $x = 21$.", r"\(21\)", "The total is 21!", "21", "It costs $21.",
+        "It costs $21.00.", r"It costs \$21", "It costs 21 €", "\u0627\u0644\u062c\u0648\u0627\u0628 \u0662\u0661",
+        "\u7b54\u3048\u306f\uff12\uff11\u3067\u3059", "The answer is 21 (see step 3).",
+    ],
+    "1234": ["That is 1,234 people.", r"That is $1{,}234$.", r"That is $1\,234$."],
+    "1234567": ["That is 1,234,567.", "In India: 12,34,567 rupees"],
+    "-5": ["The profit is -$5.", "The profit is $-5", "The change is -5 degrees", "The change is \u22125 degrees"],
+    "3": ["So 9 - 6 = 3", "So it is 6-3", "The answers are 1,2,3"],
+    "0.5": ["The price is .5 dollars", "He ate 1/2", "He ate \u00bd", r"He ate $\frac{1}{2}$"],
+    "50": ["The share is 50%", r"The share is 50\%."],
+    "18": ["It is 18.0", "The answer is 18...", "The answer is 18 ..."],
+    "12": ["The area is 12 m^2", "The area is 12 cm\u00b2."],
+    "2.5": ["He ate 2 1/2 pizzas"], "1000": ["They weigh 1e3 grams"], "2000": ["There are 2 x 10^3 of them"],
+}  # fmt: skip
+MISREAD = [  # and replies with another number
+    ("The answer is 20.", "21"), ("The answer is -21.", "21"), ("The answer is 210.", "21"),
+    ("The answer is 2.1", "21"), ("I do not know.", "21"), ("The answer is 1/2", "2"),
 ]  # fmt: skip
+# a reply, the target, and whether a person says that the reply gives it
+WORD_PROBLEMS = [
+    *((reply, target, True) for target, replies in READ.items() for reply in replies),
+    *((*pair, False) for pair in MISREAD),
+]
 
 # an answer, the target of MATH's kind, and whether they are equal
 MATHEMATICS = [

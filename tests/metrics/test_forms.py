@@ -12,13 +12,10 @@ from tests.support.cases import each
 
 SAME = {
     "positive": [
-        "**positive**", "**Positive**.", "**positive.**", "positive**", "- positive", "## Positive",
-        "`positive`", "`positive", "(positive)", "[positive]", '"positive"', "„Positive“", "»positive«",
-        "« positive »", "「positive」", "『positive』。", "《positive》", "positive。", "positive।", "positive،",
-        "positive？", "¡positive!", "positive\u200b", "\ufeffpositive", ": positive", "positive:", "$positive$",
-        "_positive_", "*positive*", "~~positive~~", "ＰＯＳＩＴＩＶＥ", "positive…", "‘positive’", "（positive）",
-        '"Positive."', 'positive"', "positive!!!", "positive)", "((positive))",
-        "Positive 😊", "✅ **Positive!** 👍", "-> positive",
+        "**Positive**.", "**positive.**", "positive**", "- positive", "## Positive", "`positive", "((positive))",
+        "„Positive“", "»positive«", "« positive »", "『positive』。", "positive।", "positive،", "¡positive!",
+        "positive\u200b", ": positive", "positive:", "$positive$", "_positive_", "~~positive~~", "ＰＯＳＩＴＩＶＥ",
+        "（positive）", '"Positive."', 'positive"', "positive)", "✅ **Positive!** 👍", "-> positive",
     ],
     "-1": ["\u22121", "\u20131", "-1.", "(-1)", "**-1**", "- 1", '"- 1"'],
     "<=50K": ["<=50k.", "≤50K", "<= 50K", "**≤ 50K**"],

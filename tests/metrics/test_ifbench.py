@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import csv
-import importlib
+import importlib.util
 import json
 import random
 import string
@@ -131,35 +131,20 @@ def stand_in(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr("nltk.pos_tag", tagger.tag)
 
 
-def is_followed(text: str, name: str, options: dict[str, Any], **how: Any) -> bool:
-    return instruction_following(text, target_of(name, options), checks=CHECKS, **how) == 100.0
+def is_followed(text: str, name: str, options: dict[str, Any]) -> bool:
+    return instruction_following(text, target_of(name, options), checks=CHECKS) == 100.0
 
 
 def test_every_instruction_is_followed_or_broken() -> None:
     wrong = []
     for name, options, followed, broken in FOLLOWED:
-        if name not in PACKAGES and (
-            not is_followed(followed, name, options)
-            or is_followed(broken, name, options)
-            or is_followed(" ", name, options)
-        ):
+        if name in PACKAGES and importlib.util.find_spec(PACKAGES[name]) is None:
+            continue
+        if [is_followed(text, name, options) for text in (followed, broken, " ")] != [True, False, False]:
             wrong.append((name, options))
     assert wrong == []
     assert {name for name, *_ in FOLLOWED} == set(CHECKS)
     assert len(CHECKS) == 58
-
-
-@pytest.mark.parametrize(("name", "package"), PACKAGES.items())
-def test_instructions_that_need_a_package(name: str, package: str) -> None:
-    pytest.importorskip(package)
-    ((options, followed, broken),) = [rest for each, *rest in FOLLOWED if each == name]
-    assert (is_followed(followed, name, options), is_followed(broken, name, options)) == (True, False)
-
-
-def test_loosely_a_first_line_may_be_left_out() -> None:
-    reply = "Sure, here it is:\nnone"
-    assert not is_followed(reply, "format:no_whitespace", {})
-    assert is_followed(reply, "format:no_whitespace", {}, strict=False)
 
 
 def test_what_the_metric_lacks_is_said_before_anything_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:

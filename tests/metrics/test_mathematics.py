@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
-import threading
 from pathlib import Path
 
 import pytest
@@ -28,6 +27,7 @@ def test_a_person_and_the_metric_say_the_same_of_every_pair() -> None:
     assert [pair for pair in LENIENT if metric(*pair) != 100] == []  # docs/tasks.md lists them
 
 
+@pytest.mark.slow
 def test_the_library_alone_reads_fewer() -> None:
     library = pytest.importorskip("math_verify")
 
@@ -102,21 +102,15 @@ def test_nothing_that_a_reply_holds_is_run() -> None:
     assert not mark.exists()
 
 
-def test_it_compares_in_threads_and_beside_an_event_loop_that_goes_on() -> None:
+def test_it_compares_in_threads_of_an_event_loop() -> None:
     pytest.importorskip("math_verify")
-    metric, points = get("math"), []
-    threads = [threading.Thread(target=lambda: points.append(metric(r"\frac12", "0.5"))) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert points == [100.0] * 4
+    metric = get("math")
 
-    async def both() -> float:
-        return await asyncio.to_thread(metric, r"\boxed{x=5}", "5")
+    async def together() -> list[float]:
+        return await asyncio.gather(*(asyncio.to_thread(metric, r"\frac12", "0.5") for _ in range(4)))
 
     assert metric.waits
-    assert asyncio.run(both()) == 100.0
+    assert asyncio.run(together()) == [100.0] * 4
 
 
 @pytest.mark.slow
@@ -132,15 +126,19 @@ def test_too_much_memory_and_a_process_that_ends_are_no_score() -> None:
     comparer.stop()
 
 
-def test_a_module_of_the_working_folder_does_not_come_before_an_installed_one(
+def test_the_process_runs_no_module_of_the_working_folder_and_ends(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pytest.importorskip("math_verify")
     (tmp_path / "sympy.py").write_text("raise SystemExit(7)")
     monkeypatch.chdir(tmp_path)
     comparer = Comparer(5.0)
-    assert comparer.points("1/2", "0.5") == 100
+    assert (comparer.points("1/2", "0.5"), comparer.points("1", "2")) == (100, 0)
+    assert comparer._process is not None
+    pid = comparer._process.pid
     comparer.stop()
+    with pytest.raises(ProcessLookupError):
+        os.kill(pid, 0)
 
 
 def test_without_the_package_the_message_has_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -149,41 +147,28 @@ def test_without_the_package_the_message_has_the_command(monkeypatch: pytest.Mon
         get("math")
 
 
-def test_the_last_box_counts_with_its_braces() -> None:
-    assert box_content(r"\boxed{1}, no: \boxed{\frac{1}{\sqrt{2}}}") == r"\frac{1}{\sqrt{2}}"
-    assert box_content(r"\boxed{1} = \boxed{2}") == "2"
-    assert box_content(r"\boxed{\{1, 2\}}") == r"\{1, 2\}"
-    assert box_content(r"\fbox{3}") == box_content(r"\boxed {3}") == "3"
-    assert box_content("so <|begin_of_box|>3<|end_of_box|>") == "3"
-    assert [box_content(text) for text in ("", "5", r"\boxed{5", r"\boxed 5", r"\boxed{")] == [None] * 5
-
-
-@pytest.mark.parametrize(
-    "reply",
+@each(
+    ("content", "replies"),
     [
-        r"\boxed{1} and \boxed{2}.", r"$\boxed{1}$, $\boxed{2}$", r"$x=\boxed{1}$ or $x = \boxed{2}$",
-        "- $\\boxed{1}$\n- $\\boxed{2}$", r"\[\boxed{1}\] und \[\boxed{2}\]", r"\boxed{1}\text{ and }\boxed{2}",
-        r"\boxed{5}. No: \boxed{1}, \boxed{2}, \boxed{2}",
+        (r"\frac{1}{\sqrt{2}}", [r"\boxed{1}, no: \boxed{\frac{1}{\sqrt{2}}}"]),
+        ("2", [r"\boxed{1} = \boxed{2}"]),
+        (r"\{1, 2\}", [r"\boxed{\{1, 2\}}"]),
+        ("3", [r"\fbox{3}", r"\boxed {3}", "so <|begin_of_box|>3<|end_of_box|>"]),
+        (None, ["", "5", r"\boxed{5", r"\boxed 5", r"\boxed{"]),
+        ("1, 2", [
+            r"\boxed{1} and \boxed{2}.", r"$\boxed{1}$, $\boxed{2}$", r"$x=\boxed{1}$ or $x = \boxed{2}$",
+            "- $\\boxed{1}$\n- $\\boxed{2}$", r"\[\boxed{1}\] und \[\boxed{2}\]", r"\boxed{1}\text{ and }\boxed{2}",
+            r"\boxed{5}. No: \boxed{1}, \boxed{2}, \boxed{2}",
+        ]),
     ],
 )  # fmt: skip
-def test_boxes_beside_each_other_are_one_answer(reply: str) -> None:
-    assert box_content(reply) == "1, 2"
+def test_the_last_box_counts_and_boxes_beside_it_are_one_answer(content: str | None, replies: list[str]) -> None:
+    assert {reply: box_content(reply) for reply in replies} == dict.fromkeys(replies, content)
 
 
 def test_boxes_are_found_in_one_pass() -> None:
     for piece in ("\n", " ", "\n -", " and ", "a ", "x_", r"\,", r"\boxed{", r"\boxed{1}"):
         box_content(rf"\boxed{{1}}{piece * 1_000}\boxed{{2}}")
-
-
-def test_no_process_is_left() -> None:
-    pytest.importorskip("math_verify")
-    comparer = Comparer(5.0)
-    comparer.points("1", "2")
-    assert comparer._process is not None
-    pid = comparer._process.pid
-    comparer.stop()
-    with pytest.raises(ProcessLookupError):
-        os.kill(pid, 0)
 
 
 @each(

@@ -90,6 +90,7 @@ def test_no_text_breaks_the_reader_and_what_it_gives_is_a_number(text: str) -> N
     assert answer is None or numeric_match(answer, answer) == 100
 
 
+@pytest.mark.slow
 def test_long_texts_are_read_in_one_pass() -> None:
     for piece in ("1", "1,", "1 ", "1/", "1.", "-", "$", "^", "\\frac", "{", "1,234", "\u00bd", "\u00b2", " ", "e1"):
         number_in(piece * 20_000)

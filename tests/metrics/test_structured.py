@@ -1,39 +1,14 @@
 """JSON by the standard and schemas by the library; nothing is fetched, and a faulty schema is no wrong answer."""
 
-import json
-import sys
 import urllib.request
 
-import jsonschema
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from accgate.metrics import match
-from tests.metrics.texts import AWKWARD, metric
+from tests.metrics.texts import metric
 from tests.support.cases import each
 
 VALID, SCHEMA = (metric(match, name) for name in ("json_valid", "json_schema"))
-JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(max_size=5),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from("abc"), inner, max_size=3),
-    max_leaves=8,
-)
-SCHEMAS = st.fixed_dictionaries(
-    {},
-    optional={
-        "type": st.sampled_from(["object", "array", "string", "integer", "number", "null", "boolean"]),
-        "required": st.lists(st.sampled_from("abc"), unique=True, max_size=2),
-        "properties": st.dictionaries(st.sampled_from("abc"), st.sampled_from([{}, {"type": "integer"}, False])),
-        "minimum": st.integers(-5, 5),
-        "maxLength": st.integers(0, 3),
-        "items": st.sampled_from([{"type": "string"}, {"const": 1}]),
-        "additionalProperties": st.booleans(),
-        "enum": st.lists(JSON, min_size=1, max_size=2),
-    },
-)
-
-
 BY_STANDARD = ['{"a": [1, 2.5e3, true, null, "\\u00e9"]}', " \n[]\t", "-0", "9" * 5000]
 NO_JSON = ["", "{'a': 1}", '{"a": 1,}', "NaN", "01", '"a\nb"', "```json\n{}\n```", "\ufeff{}"]
 TOO_DEEP = "[" * 100_000 + "]" * 100_000  # the standard lets a parser limit the depth
@@ -44,25 +19,9 @@ def test_an_answer_is_json_by_the_standard(points: float, answers: list[str]) ->
     assert [answer for answer in answers if VALID(answer, "whatever") != points] == []
 
 
-@given(JSON)
-def test_what_is_written_as_json_is_json_and_its_beginning_is_not(value: object) -> None:
-    text = json.dumps({"value": value})
-    assert VALID(text, "") == 100
-    assert VALID(text[:-1], "") == 0
-
-
-@pytest.mark.parametrize(
-    ("kind", "points"), [("any", (100, 100, 100)), ("object", (100, 0, 0)), ("array", (0, 100, 0))]
-)
-def test_a_kind_of_json_can_be_asked_for(kind: str, points: tuple[float, ...]) -> None:
-    valid = metric(match, "json_valid", kind=kind)
-    assert tuple(valid(answer, "") for answer in ("{}", "[]", "1")) == points
-
-
-@given(value=JSON, schema=SCHEMAS)
-def test_conformance_is_that_of_jsonschema(value: object, schema: dict[str, object]) -> None:
-    expected = jsonschema.Draft202012Validator(schema).is_valid(value)
-    assert SCHEMA(json.dumps(value), json.dumps(schema)) == 100 * expected
+@each(("kind", "points"), [("any", [100, 100, 100]), ("object", [100, 0, 0]), ("array", [0, 100, 0])])
+def test_a_kind_of_json_can_be_asked_for(kind: str, points: list[float]) -> None:
+    assert [metric(match, "json_valid", kind=kind)(answer, "") for answer in ("{}", "[]", "1")] == points
 
 
 @each(
@@ -114,14 +73,3 @@ def test_a_schema_elsewhere_is_not_fetched(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(urllib.request, "urlopen", lambda *_: pytest.fail("it was fetched"))
     with pytest.raises(ValueError, match=r"'http://127\.0\.0\.1:9/schema' leads nowhere"):
         SCHEMA("1", '{"$ref": "http://127.0.0.1:9/schema"}')
-
-
-@each(("answer", "target"), AWKWARD)
-def test_awkward_answers_are_no_json(answer: str, target: str) -> None:
-    assert VALID(answer, target) == VALID(target, answer) == SCHEMA(answer, "{}") == 0
-
-
-def test_a_missing_jsonschema_is_named_with_the_mend(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "jsonschema", None)
-    with pytest.raises(ImportError, match=r"pip install 'accgate\[metrics\]'"):
-        metric(match, "json_schema").prepare()

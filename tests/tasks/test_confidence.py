@@ -3,12 +3,9 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
-from accgate.tasks.extract import CONFIDENCE, stated_confidence
-from tests.tasks.test_task import BASE, load_task, own
+from accgate.tasks.extract import stated_confidence
 
 READ = {
     0.9: [
@@ -58,17 +55,3 @@ def test_a_stated_confidence_is_read_right_or_not_at_all(share: float | None) ->
 def test_long_replies_are_read_in_one_pass() -> None:
     for piece in ("confidence ", "9", "9 ", "confidence (0-", "0.9%", ".", " of 1"):
         stated_confidence(piece * 1_000)
-
-
-def test_another_reading_changes_the_fingerprint_only_where_the_reply_is_read(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    settings = ({"by": "reply"}, {"by": "reply", "regex": r"sure: (\d+)"}, {"by": "tokens"})
-
-    def digests() -> list[str]:
-        files = (own(tmp_path, **BASE, confidence=each) for each in settings)
-        return [load_task("own", file=file).fingerprint["extract"] for file in files]
-
-    before = digests()
-    monkeypatch.setattr("accgate.tasks.task.CONFIDENCE", CONFIDENCE + 1)
-    assert [old == new for old, new in zip(before, digests(), strict=True)] == [False, True, True]

@@ -11,43 +11,9 @@ from hypothesis import strategies as st
 from accgate.errors import BadInput
 from accgate.metrics.registry import metric_builders
 from accgate.tasks.definition import Definition, library_file, library_names, read_definition
-from accgate.tasks.schema import Columns, Dataset, Extract, FewShot
 from tests.support.cases import each
 
-FULL = """\
-description = "Sums"
-source = "a paper"
-mode = "completion"
-system = "You add."
-prompt = "{% for e in examples %}{{ e.q }} {{ e.a }}\\n{% endfor %}{{ q }}"
-target = "{{ a }}"
-stop = ["\\n"]
-max_tokens = 8
-metric = "numeric_match"
-num_samples = 100
-sigma = 50
-chance = 0.0
-
-[dataset]
-hub = "owner/name"
-name = "main"
-split = "validation"
-revision = "0123abc"
-options = { data_dir = "x" }
-
-[few_shot]
-count = 2
-split = "train"
-
-[extract]
-regex = 'answer is (-?\\d+)'
-which = "first"
-
-[columns]
-cluster = "passage"
-group = "language"
-label = "topic"
-"""
+FULL = library_file("mmlu").read_text(encoding="utf-8")
 
 
 def document(top: str = "", dataset: str = 'generator = "arithmetic"', rest: str = "") -> str:
@@ -70,31 +36,6 @@ def refusals(folder: Path, text: str | bytes) -> list[str]:
     path = folder / "task.toml"
     assert all(message.startswith(f"{path}:") and "\n" not in message for message in caught.value.messages)
     return [message.removeprefix(f"{path}:").replace(str(folder), "FOLDER") for message in caught.value.messages]
-
-
-def test_every_key_is_read(tmp_path: Path) -> None:
-    definition = read(tmp_path, FULL)
-    content = definition.content
-    assert (content.description, content.source, content.mode, content.system) == (
-        "Sums", "a paper", "completion", "You add."
-    )  # fmt: skip
-    assert (content.stop, content.max_tokens, content.metric) == (("\n",), 8, "numeric_match")
-    assert (content.num_samples, content.sigma, content.chance) == (100, 50.0, 0.0)
-    assert content.dataset == Dataset(
-        hub="owner/name", name="main", split="validation", revision="0123abc", options={"data_dir": "x"}
-    )
-    assert content.few_shot == FewShot(count=2, split="train")
-    assert content.extract == Extract(regex=r"answer is (-?\d+)", which="first")
-    assert content.columns == Columns(cluster="passage", group="language", label="topic")
-    assert definition.folder == tmp_path
-
-
-def test_what_is_not_written_has_the_documented_default(tmp_path: Path) -> None:
-    content = read(tmp_path, document()).content
-    assert (content.mode, content.system, content.stop, content.max_tokens) == ("chat", "", (), 256)
-    assert (content.num_samples, content.sigma, content.chance) == (None, None, None)
-    assert content.dataset.split == "test"
-    assert (content.few_shot, content.extract, content.columns) == (FewShot(), Extract(), Columns())
 
 
 @each("name", library_names())

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from accgate.tasks import generators
-from accgate.tasks.generators import OPERATIONS, CannotGenerate, check_options, generator_names
+from accgate.tasks.generators import CannotGenerate, check_options, generator_names, tokens_in
 from tests.support.cases import each
 
 SEEDS = st.integers(-(2**63), 2**63 - 1)
@@ -19,29 +19,16 @@ def generate(*arguments: Any, **options: Any) -> list[dict[str, Any]]:
     return list(generators.generate(*arguments, **options))
 
 
-def words(text: str) -> int:
-    """Words and punctuation marks."""
-    return len(re.findall(r"\w+|[^\w\s]", text))
-
-
 def faults(name: str, **options: Any) -> list[tuple[str, str]]:
     return list(check_options(name, options))
 
 
 @each("name", generator_names())
-def test_the_same_seed_gives_the_same_distinct_rows_and_another_seed_others(name: str) -> None:
-    rows = generate(name, {}, seed=1)
-    assert rows == generate(name, {}, seed=1) == generate(name, {"seed": 1}, seed=2)
-    assert rows != generate(name, {}, seed=2)
-    assert len({json.dumps(row) for row in rows}) == len(rows) >= 100
-
-
-@each("name", generator_names())
-def test_fewer_rows_are_the_first_of_more(name: str) -> None:
-    more = generate(name, {"count": 20}, seed=3)
-    assert len(more) == 20
-    assert generate(name, {"count": 5}, seed=3) == more[:5]
-    assert generate(name, {"count": 0}, seed=3) == []
+def test_the_same_seed_gives_the_same_distinct_rows_another_seed_others_and_fewer_rows_the_first(name: str) -> None:
+    rows = generate(name, {"count": 20}, seed=1)
+    assert generate(name, {"count": 20, "seed": 1}, seed=2) == rows != generate(name, {"count": 20}, seed=2)
+    assert len({json.dumps(row) for row in rows}) == len(rows) == 20
+    assert generate(name, {"count": 5}, seed=1) + generate(name, {"count": 0}, seed=1) == rows[:5]
 
 
 @settings(deadline=None)
@@ -60,24 +47,16 @@ def test_arithmetic_is_right_in_range_and_distinct(seed: int, low: int, width: i
 def test_arithmetic_can_ask_every_question_there_is() -> None:
     rows = generate("arithmetic", {"low": -1, "high": 3, "count": 25}, seed=0)
     assert {(row["a"], row["b"]) for row in rows} == {(a, b) for a in range(-1, 4) for b in range(-1, 4)}
-    assert set(OPERATIONS) == {"+", "-", "*"}
-
-
-@each("length", [300, 1024, 65_536])
-@each("digits", [1, 18])
-def test_a_passkey_text_has_the_asked_length_within_a_tenth(length: int, digits: int) -> None:
-    for row in generate("passkey_retrieval", {"length": length, "digits": digits, "count": 5}, seed=0):
-        assert 0.9 * length <= words(row["context"]) <= length
 
 
 @settings(deadline=None)
-@given(seed=SEEDS, length=st.integers(64, 400), digits=st.integers(1, 18))
+@given(seed=SEEDS, length=st.integers(64, 400) | st.just(65_536), digits=st.integers(1, 18))
 def test_a_passkey_stands_once_as_a_key_in_a_text_no_longer_than_asked(seed: int, length: int, digits: int) -> None:
     (row,) = generate("passkey_retrieval", {"length": length, "digits": digits, "count": 1}, seed=seed)
     passkey = row["passkey"]
     assert re.fullmatch(rf"[1-9]\d{{{digits - 1}}}", passkey)
     assert re.findall(r"\d+", row["context"]) == [passkey, passkey]
-    assert words(row["context"]) <= length
+    assert length - 50 < tokens_in(row["context"]) <= length
 
 
 def test_passkeys_are_hidden_at_every_depth() -> None:

@@ -209,25 +209,6 @@ def test_a_definition_of_a_dataset_says_which_commit_or_to_pin_it(name: str) -> 
     assert "pin it" in text or "/main/" not in str(dataset.options)
 
 
-def test_an_archive_and_a_folder_of_parquet_files_load_as_the_definitions_name_them(tmp_path: Path) -> None:
-    pytest.importorskip("datasets")
-    import shutil
-
-    from accgate.tasks.rows import hub_rows
-
-    (tmp_path / "data").mkdir()
-    written(tmp_path / "data" / "trec.jsonl", list(CASES["longbench_v1_trec"].rows))
-    archive = shutil.make_archive(str(tmp_path / "data"), "zip", tmp_path, "data")
-    cache = {"cache_dir": str(tmp_path / "cache")}
-    options = {"data_files": {"test": f"zip://data/trec.jsonl::{archive}"}, **cache}
-    assert hub_rows("json", None, "test", None, options) == list(CASES["longbench_v1_trec"].rows)
-    for subject in ("Art", "Math"):
-        (tmp_path / subject).mkdir()
-        written(tmp_path / subject / "validation-0.parquet", [{"id": subject}])
-    options = {"data_files": {"validation": f"{tmp_path}/*/validation-*.parquet"}, **cache}
-    assert hub_rows("parquet", None, "validation", None, options) == [{"id": "Art"}, {"id": "Math"}]
-
-
 def test_the_page_has_the_table_that_the_definitions_give() -> None:
     page = PAGE.read_text(encoding="utf-8")
     assert page == with_table(page), "run: python -m docs.library_table"

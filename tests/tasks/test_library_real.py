@@ -73,7 +73,7 @@ def test_canonical_solutions_pass_their_own_tests_and_empty_ones_do_not(problems
     task = load_task(name, dataset=problems)
     rows = {row["prompt"]: row for row in map(json.loads, problems.read_text(encoding="utf-8").splitlines())}
     assert len(task.samples) == len(rows) == 164
-    for sample in task.samples[:4]:  # the sandbox's own tests run all of them
+    for sample in task.samples[:1]:  # the sandbox's own tests run all of them
         (row,) = (row for prompt, row in rows.items() if prompt in sample.prompt)
         whole = row["prompt"] + row["canonical_solution"]
         right = row["canonical_solution"] if name == "humaneval" else f"Here:\n```python\n{whole}```\nDone."

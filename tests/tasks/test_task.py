@@ -138,22 +138,25 @@ def test_the_part_of_the_fingerprint_changes_that_was_changed(
 
 
 @pytest.mark.parametrize(
-    ("keys", "version", "part"),
+    ("keys", "version", "parts"),
     [
-        ({"metric": "math"}, "EQUALITY", "metric"),
-        ({"metric": "numeric_match"}, "READING", "metric"),
-        ({"metric": "classification"}, "FORMS", "metric"),
-        ({"metric": "exact_match", "extract.form": "python"}, "PROGRAMS", "extract"),
+        ({"metric": "math"}, "EQUALITY", {"metric"}),
+        ({"metric": "numeric_match"}, "READING", {"metric"}),
+        ({"metric": "classification"}, "FORMS", {"metric"}),
+        ({"metric": "exact_match", "extract.form": "python"}, "PROGRAMS", {"extract"}),
+        ({"confidence": {"by": "reply"}}, "CONFIDENCE", {"extract"}),
+        ({"confidence": {"by": "reply", "regex": r"sure: (\d+)"}}, "CONFIDENCE", set()),
+        ({"confidence": {"by": "tokens"}}, "CONFIDENCE", set()),
     ],
 )
 def test_another_way_of_reading_or_comparing_answers_changes_the_fingerprint(
-    keys: dict[str, str], version: str, part: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    keys: dict[str, Any], version: str, parts: set[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pytest.importorskip("math_verify")
     before = load_task("own", file=own(tmp_path, **keys)).fingerprint
     monkeypatch.setattr(f"accgate.tasks.task.{version}", 99)
     after = load_task("own", file=own(tmp_path, **keys)).fingerprint
-    assert {key for key in before if before[key] != after[key]} == {part}
+    assert {key for key in before if before[key] != after[key]} == parts
 
 
 def test_as_published_is_how_answers_were_compared_before_there_was_the_option(tmp_path: Path) -> None:
