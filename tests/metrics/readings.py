@@ -38,54 +38,32 @@ WORD_PROBLEMS = [
     *((*pair, False) for pair in MISREAD),
 ]
 
-# an answer, the target of MATH's kind, and whether they are equal
-MATHEMATICS = [
-    (r"\boxed{\dfrac{1}{2}}", r"\frac{1}{2}", True),
-    (r"So it is \boxed{0.5}.", r"\frac12", True),
-    (r"$\boxed{\frac{\sqrt{3}}{3}}$", r"\frac{1}{\sqrt{3}}", True),
-    (r"First \boxed{3}, no: \boxed{4}", "4", True),
-    (r"\boxed{x = 5}", "5", True),
-    (r"\boxed{\{3,1,2\}}", r"\{1,2,3\}", True),
-    (r"\boxed{1,-2}", "-2,1", True),
-    (r"\boxed{[0,1)}", "[0,1)", True),
-    (r"\boxed{(-\infty, 2) \cup (3, \infty)}", r"(-\infty,2)\cup(3,\infty)", True),
-    (r"\boxed{5\text{ cm}}", r"5 \text{ cm}", True),
-    (r"\boxed{50\%}", r"50\%", True),
-    (r"\boxed{90^\circ}", "90", True),
-    (r"\boxed{1{,}234}", "1234", True),
-    (r"\boxed{12,345}", r"12,\!345", True),
-    (r"\boxed{1\,234}", "1234", True),
-    (r"\boxed{\text{Evelyn}}", r"\text{evelyn}", True),
-    (r"\boxed{\text{(B)}}", "B", True),
-    (r"\boxed{\begin{pmatrix}1&2\\3&4\end{pmatrix}}", r"\begin{pmatrix} 1 & 2 \\ 3 & 4 \end{pmatrix}", True),
-    (r"\boxed{(x+1)(x-1)}", "x^2-1", True),
-    (r"\boxed{2\sqrt{3}}", r"\sqrt{12}", True),
-    (r"\boxed{3+4i}", "4i+3", True),
-    (r"\boxed{11:30}", "11:30", True),
-    (r"\boxed{1010_2}", "1010_{2}", True),
-    (r"so it is 2 1/2", r"2\frac{1}{2}", True),
-    (r"\boxed{\$32{,}348}", r"\$32,\!348", True),
-    (r"\boxed{(3, \frac{\pi}{2})}", r"\left( 3, \frac{\pi}{2} \right)", True),
-    (r"\boxed{4}", "5", False),
-    (r"\boxed{3}, or \boxed{4}", "3", False),
-    (r"\boxed{3 \text{ or } 4}", "4", False),
-    (r"\boxed{[0,1]}", "[0,1)", False),
-    (r"\boxed{(1,2)}", "(2,1)", False),
-    (r"\boxed{1010_2}", "1010", False),
-    (r"\boxed{\text{odd}}", r"\text{even}", False),
-    (r"\boxed{y = 5}", "x = 5", False),
-    (r"\boxed{0.33}", r"\frac13", False),
-    ("", "5", False),
-]
+# an answer and the target of MATH's kind
+EQUAL = [
+    (r"\boxed{\dfrac{1}{2}}", r"\frac{1}{2}"), (r"So it is \boxed{0.5}.", r"\frac12"),
+    (r"$\boxed{\frac{\sqrt{3}}{3}}$", r"\frac{1}{\sqrt{3}}"), (r"First \boxed{3}, no: \boxed{4}", "4"),
+    (r"\boxed{x = 5}", "5"), (r"\boxed{\{3,1,2\}}", r"\{1,2,3\}"), (r"\boxed{1,-2}", "-2,1"),
+    (r"\boxed{[0,1)}", "[0,1)"), (r"\boxed{(-\infty, 2) \cup (3, \infty)}", r"(-\infty,2)\cup(3,\infty)"),
+    (r"\boxed{5\text{ cm}}", r"5 \text{ cm}"), (r"\boxed{50\%}", r"50\%"), (r"\boxed{90^\circ}", "90"),
+    (r"\boxed{1{,}234}", "1234"), (r"\boxed{12,345}", r"12,\!345"), (r"\boxed{1\,234}", "1234"),
+    (r"\boxed{\text{Evelyn}}", r"\text{evelyn}"), (r"\boxed{\text{(B)}}", "B"),
+    (r"\boxed{\begin{pmatrix}1&2\\3&4\end{pmatrix}}", r"\begin{pmatrix} 1 & 2 \\ 3 & 4 \end{pmatrix}"),
+    (r"\boxed{(x+1)(x-1)}", "x^2-1"), (r"\boxed{2\sqrt{3}}", r"\sqrt{12}"), (r"\boxed{3+4i}", "4i+3"),
+    (r"\boxed{11:30}", "11:30"), (r"\boxed{1010_2}", "1010_{2}"), (r"so it is 2 1/2", r"2\frac{1}{2}"),
+    (r"\boxed{\$32{,}348}", r"\$32,\!348"), (r"\boxed{(3, \frac{\pi}{2})}", r"\left( 3, \frac{\pi}{2} \right)"),
+]  # fmt: skip
+UNEQUAL = [
+    (r"\boxed{4}", "5"), (r"\boxed{3}, or \boxed{4}", "3"), (r"\boxed{3 \text{ or } 4}", "4"),
+    (r"\boxed{[0,1]}", "[0,1)"), (r"\boxed{(1,2)}", "(2,1)"), (r"\boxed{1010_2}", "1010"),
+    (r"\boxed{\text{odd}}", r"\text{even}"), (r"\boxed{y = 5}", "x = 5"), (r"\boxed{0.33}", r"\frac13"), ("", "5"),
+]  # fmt: skip
+MATHEMATICS = [*((*pair, True) for pair in EQUAL), *((*pair, False) for pair in UNEQUAL)]  # and whether they are equal
 
 # what a lenient reading of MATH takes for equal, by math-verify: decided, and in docs/tasks.md
 LENIENT = [
-    (r"\boxed{50\%}", "50"),
-    (r"\boxed{50\%}", "0.5"),
-    (r"\boxed{5\text{ cm}}", "5"),
-    (r"\boxed{9 - 6}", "3"),
+    (r"\boxed{50\%}", "50"), (r"\boxed{50\%}", "0.5"), (r"\boxed{5\text{ cm}}", "5"), (r"\boxed{9 - 6}", "3"),
     (r"\boxed{0.333333}", r"\frac13"),
-]
+]  # fmt: skip
 
 
 def flexible(reply: str, target: str) -> bool:

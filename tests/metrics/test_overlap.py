@@ -1,9 +1,5 @@
 """Token scores against their formulas, SQuAD's against the rules and another implementation of them."""
 
-import re
-import string
-from collections import Counter
-
 import pytest
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
@@ -11,17 +7,11 @@ from hypothesis import strategies as st
 from accgate.metrics import overlap
 from accgate.metrics.forms import squad_form
 from accgate.metrics.overlap import squad_exact_match, squad_f1
-from tests.metrics.texts import TEXTS, metric
+from tests.metrics.texts import TEXTS, f1_of, metric, squad_words
 from tests.support.cases import each
 
 SHARES = st.floats(0, 1)
 FACTORS = st.floats(0.001, 1000)
-
-
-def squad_words(text: str) -> list[str]:
-    """SQuAD's rule in its order: lower case, punctuation out, articles to a space, split."""
-    bare = "".join(filter(lambda character: character not in set(string.punctuation), text.lower()))
-    return re.sub(r"\b(?:a|an|the)\b", " ", bare).split()
 
 
 @given(answer=TEXTS, target=TEXTS)
@@ -30,8 +20,7 @@ def squad_words(text: str) -> list[str]:
 @example(answer="a, the", target="an")
 def test_squad_scores_follow_the_rules_of_the_evaluation(answer: str, target: str) -> None:
     ours, theirs = squad_words(answer), squad_words(target)
-    shared = (Counter(ours) & Counter(theirs)).total()
-    f1 = 200 * shared / (len(ours) + len(theirs)) if shared else 0
+    f1 = f1_of(ours, theirs)
     assert squad_f1(answer, target) == pytest.approx(f1)
     assert squad_exact_match(answer, target) == 100 * (ours == theirs)
     empty = not ours or not theirs

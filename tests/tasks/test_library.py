@@ -118,22 +118,6 @@ def test_a_multiple_choice_is_scored_by_the_likeliest_option(name: str, tmp_path
         assert task.score(label or "", sample.target) == (100.0 if option.label == sample.target else 0.0)
 
 
-def test_examples_are_drawn_anew_for_each_sample_and_the_draw_is_part_of_the_task(tmp_path: Path) -> None:
-    rows = written(tmp_path / "rows.jsonl", [{"question": f"{i}?", "answer": "#### 1"} for i in range(4)])
-    pool = written(tmp_path / "pool.jsonl", [{"question": f"Solved {i}?", "answer": "#### 2"} for i in range(9)])
-    text = library_file("gsm8k").read_text(encoding="utf-8")
-    tasks = []
-    for seed in (1234, 1235):
-        (tmp_path / "own.toml").write_text(text.replace("seed = 1234", f"seed = {seed}"))
-        tasks.append(load_task("gsm8k", file=tmp_path / "own.toml", dataset=rows, few_shot=pool))
-    shown = [[sample.prompt.split("Question: ")[1:6] for sample in task.samples] for task in tasks]
-    assert all(len(set(shots)) == 5 for shots in shown[0])
-    assert len({tuple(shots) for shots in shown[0]}) == 4
-    assert shown[0] != shown[1]
-    changed = [part for part in tasks[0].fingerprint if tasks[0].fingerprint[part] != tasks[1].fingerprint[part]]
-    assert changed == ["prompt"]
-
-
 def test_a_reference_of_a_task_that_was_written_anew_says_how_it_is_asked_as_before(tmp_path: Path) -> None:
     (question,) = CASES["gsm8k"].rows
     rows = written(tmp_path / "rows.jsonl", [question])

@@ -50,24 +50,17 @@ def test_every_needle_asked_for_stands_in_the_text_once_and_no_other_has_its_key
 
 def test_needles_are_asked_for_in_rulers_words() -> None:
     # NVIDIA/RULER scripts/data/synthetic/niah.py, as lm-evaluation-harness has it in prepare_niah.py
-    (one,), (four,) = rows_of("ruler_niah", 1), rows_of("ruler_niah", 1, queries=4)
-    start = (
-        "A special magic number is hidden within the following text. Make sure to memorize it. I will quiz you about "
-    )
-    assert one["input"].startswith(f"{start}the number afterwards.\n")
-    end = r"\nWhat is the special magic number for (\S+) mentioned in the provided text\?"
-    match = re.search(rf"{end}\Z", one["input"])
-    assert match
-    assert one["prefix"] == f"The special magic number for {match[1]} mentioned in the provided text is"
-    assert four["input"].startswith(
-        f"{start.replace('A', 'Some', 1).replace('number is', 'numbers are')}the numbers afterwards.\n"
-    )
-    listed = re.search(
-        r"\nWhat are all the special magic numbers for (\S+, \S+, \S+, and \S+) mentioned in the provided text\?\Z",
-        four["input"],
-    )
-    assert listed
-    assert four["prefix"] == f"The special magic numbers for {listed[1]} mentioned in the provided text are"
+    for queries, some, are, what, kind in ((1, "A", "is", "is", "number"), (4, "Some", "are", "are all", "numbers")):
+        (row,) = rows_of("ruler_niah", 1, queries=queries)
+        assert row["input"].startswith(
+            f"{some} special magic {kind} {are} hidden within the following text. Make sure to memorize it. "
+            f"I will quiz you about the {kind} afterwards.\n"
+        )
+        name = r"\S+" if queries == 1 else r"\S+, \S+, \S+, and \S+"
+        question = rf"\nWhat {what} the special magic {kind} for ({name}) mentioned in the provided text\?\Z"
+        match = re.search(question, row["input"])
+        assert match
+        assert row["prefix"] == f"The special magic {kind} for {match[1]} mentioned in the provided text {are}"
 
 
 def test_the_variables_asked_for_are_those_that_a_chain_gives_the_value() -> None:

@@ -114,6 +114,7 @@ BASE = {
         ({"few_shot.examples": [{"q": "0 + 0 =", "a": 1}]}, {"prompt"}),
         ({"few_shot.count": 0}, {"prompt"}),
         ({"few_shot.count": 1}, set()),
+        ({"few_shot.count": 1, "few_shot.seed": 3}, {"prompt"}),
         ({"target": "{{ a }}.0"}, {"extract"}),
         ({"extract.regex": r"-?\d+"}, {"extract"}),
         ({"extract.which": "first"}, {"extract"}),
@@ -209,32 +210,27 @@ def test_jsonl_csv_and_parquet_of_the_same_rows_are_the_same_samples(tmp_path: P
         ({"extract.regex": r"\d+", "extract.which": "first"}, "1 + 1 is 2", "1", 0.0),
         ({"extract.regex": r"is (\d+)"}, "no idea", None, 0.0),
         ({"extract.json_path": "$.sum"}, 'It is {"sum": 2.0}.', "2.0", 100.0),
-        ({"extract.json_path": "$.sum"}, "2", None, 0.0),
         ({"extract.form": "number"}, "1 + 1 is 2, as wanted.", "2", 100.0),
         ({"extract.form": "boxed"}, r"so \boxed{1}, no: \boxed{2}", "2", 100.0),
         ({"extract.form": "boxed"}, "2", None, 0.0),
         ({"extract.form": "python"}, "```py\n2\n```", "2\n", 100.0),
-        ({"extract.form": "python"}, "I cannot.", None, 0.0),
     ],
 )
 def test_answers_are_extracted_and_scored_as_the_file_says(
     tmp_path: Path, extract: dict[str, Any], reply: str, answer: str | None, points: float
 ) -> None:
-    task = load_task(
-        "own", file=own(tmp_path, max_tokens=7, stop=["\n"], sigma=3.5, chance=1, num_samples=2, **extract)
-    )
+    task = load_task("own", file=own(tmp_path, **extract))
     assert task.answer(reply) == answer
     assert task.metric(answer or "", "2") == points
-    assert (task.content.max_tokens, task.content.stop, task.content.chance) == (7, ("\n",), 1.0)
 
 
 def test_examples_come_from_the_task_file_another_file_or_the_generator(tmp_path: Path) -> None:
     (tmp_path / "shots.csv").write_text("q,a\n5 + 5 =,10\n6 + 6 =,12\n")
     prompt = {"prompt": BASE["prompt"]}
     inline = [{"q": "5 + 5 =", "a": 10}, {"q": "6 + 6 =", "a": 12}]
-    both = "5 + 5 = 10\n6 + 6 = 12\n1 + 1 ="
-    assert shots(load_task("own", file=own(tmp_path, few_shot__examples=inline, **prompt))) == both
-    assert shots(load_task("own", file=own(tmp_path, few_shot__file="shots.csv", **prompt))) == both
+    shown = "5 + 5 = 10\n6 + 6 = 12\n1 + 1 ="
+    assert shots(load_task("own", file=own(tmp_path, few_shot__examples=inline, **prompt))) == shown
+    assert shots(load_task("own", file=own(tmp_path, few_shot__file="shots.csv", **prompt))) == shown
     one = own(tmp_path, few_shot__file="shots.csv", few_shot__count=1, **prompt)
     assert shots(load_task("own", file=one)) == "5 + 5 = 10\n1 + 1 ="
     assert shots(load_task("own", file=own(tmp_path, **prompt))) == "1 + 1 ="
