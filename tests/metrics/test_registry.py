@@ -1,12 +1,16 @@
-"""Metrics by name, with the bounds that failed samples are decided at."""
+"""Metrics by name: their bounds, options and packages, and docs/metrics.md, which has every one and no other."""
 
+import json
+import re
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from accgate.metrics import BadOption, Metric, UnknownMetric, get, tokens
+from accgate.metrics.metric import options_of
 from accgate.metrics.registry import metric_builders
 from tests.support.cases import each
 
@@ -138,3 +142,28 @@ def test_an_unknown_metric_has_a_hint(name: str, hint: str) -> None:
     with pytest.raises(UnknownMetric) as caught:
         get(name)
     assert str(caught.value) == f"no metric {name!r}; {hint}"
+
+
+PAGE = (Path(__file__).parents[2] / "docs" / "metrics.md").read_text(encoding="utf-8")
+OF_METRICS = PAGE.partition("\n## Statistics over samples")[0]
+SECTIONS = dict(re.findall(r"^### (.*)\n((?:(?!^##).*\n?)*)", OF_METRICS, re.MULTILINE))
+DOCUMENTED = {
+    name: " ".join(text.split()) for heading, text in SECTIONS.items() for name in re.findall(r"`(\w+)`", heading)
+}
+
+
+def test_the_page_has_every_metric_and_no_other() -> None:
+    assert sorted(DOCUMENTED) == sorted(metric_builders())
+
+
+@each("name", sorted(metric_builders()))
+def test_the_page_has_every_option_with_its_default_and_no_other(name: str) -> None:
+    options = {option: json.dumps(each.default) for option, each in options_of(metric_builders()[name]).items()}
+    stated = DOCUMENTED[name].partition("Options: ")[2]
+    assert dict(re.findall(r"`(\w+) = ([^`]+)`", stated)) == options
+
+
+@each("name", sorted(metric_builders()))
+def test_the_page_says_so_where_lower_is_better(name: str) -> None:
+    lower = {"perplexity", "word_error_rate", "character_error_rate", "ter"}
+    assert ("Lower is better" in DOCUMENTED[name]) == (name in lower)

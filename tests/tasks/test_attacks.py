@@ -255,9 +255,6 @@ def test_only_the_field_of_a_row_is_attacked_and_a_paired_column_is_taken_as_it_
     [
         ({"kind": "typo"}, "kind", "did you mean 'typos'?"),
         ({"kind": "typos", "rate": 0}, "rate", "above 0"),
-        ({"kind": "typos", "rate": 1.5}, "rate", "up to 1"),
-        ({"kind": "typos", "rate": float("nan")}, "rate", "that is finite"),
-        ({"kind": "typos", "seed": 0.5}, "seed", "whole number"),
         ({"kind": "typos", "column": "p"}, "column", "only for kind = 'column'"),
         ({"kind": "column"}, "column", "name the column"),
         ({"kind": "column", "column": "p", "rate": 0.5}, "rate", "does nothing"),
