@@ -297,10 +297,17 @@ def test_options_that_a_task_cannot_take_and_an_unknown_task_are_refused(tmp_pat
     assert "nope.toml: cannot be read: No such file or directory" in refusal("nope")
 
 
-def test_numbers_that_are_read_as_before_leave_the_fingerprint_and_others_change_it(tmp_path: Path) -> None:
-    before = {"extract": "a573b2d9d499ebd2", "metric": "9fe9bd4ff122aed0"}  # of accgate 0.1.0 before it read `1/2`
-    fingerprint = load_task("arithmetic", count=5).fingerprint
-    assert {part: fingerprint[part] for part in before} == before
+OLD_IDS = ["ee06ae0a84922cc4", "99180efe92e9cf30"]  # of accgate 0.1.0, before it read `1/2` and had conversations
+OLD_FINGERPRINT = {
+    "dataset": "eae7a066cfb28e16", "prompt": "5d5937d5390a299d", "extract": "a573b2d9d499ebd2",
+    "metric": "9fe9bd4ff122aed0", "reply": "ab76e35d95765918",
+}  # fmt: skip
+
+
+def test_a_task_that_is_asked_and_read_as_before_keeps_its_ids_and_fingerprint(tmp_path: Path) -> None:
+    task = load_task("arithmetic", count=2)
+    assert [sample.id for sample in task.samples] == OLD_IDS
+    assert dict(task.fingerprint) == OLD_FINGERPRINT
     for regex, is_same in ((r"\d+", True), (r"is (-?\d+)", True), ("[0-9]+", True), ("[0-9,]+", False), (".*", False)):
         metric = load_task("own", file=own(tmp_path, extract__regex=regex)).fingerprint["metric"]
-        assert (metric == before["metric"]) == is_same
+        assert (metric == OLD_FINGERPRINT["metric"]) == is_same
