@@ -88,7 +88,7 @@ def expected_calls(target: str) -> tuple[list[Call], Mapping[str, Mapping[str, A
     calls = []
     for each in value if isinstance(value, list) else [value]:
         if not isinstance(each, dict) or not each:
-            raise ValueError(f"is {target[:80]!r}, which expects no calls; {FORM}")
+            raise ValueError(f"is {target[:80]!r}, which names no calls; {FORM}")
         calls += [_exact_call(each)] if isinstance(each.get("name"), str) else [_call(*item) for item in each.items()]
     functions = (tool.get("function", tool) for tool in tools)
     return calls, {function_name(function["name"]): function.get("parameters") or {} for function in functions}

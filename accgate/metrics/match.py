@@ -170,7 +170,7 @@ def _validator(text: str, formats: bool) -> Callable[[Any], bool]:
     parsed = json_value(text, _whole)
     schema: Any = parsed[0] if parsed else None
     if not isinstance(schema, (dict, bool)):
-        raise ValueError("json_schema: the target is not a JSON schema, it is not a JSON object")
+        raise ValueError("json_schema: the target is not a JSON schema: it is not a JSON object")
     if isinstance(schema, dict) and not isinstance(schema.get("$schema", ""), str):
         raise ValueError("json_schema: the target is not a JSON schema: its $schema is not text")
     kind: Any = jsonschema.validators.validator_for(schema, default=jsonschema.Draft202012Validator)

@@ -129,7 +129,7 @@ class Definition:
             raise BadInput(f"{self.path}: has no [choices]; remove choose = {by!r}")
         content = replace(self.content, choices=replace(choices, by=by))
         for key, fault in aggregate_faults(content):
-            raise self.fault(key, f"{fault}; remove choose = {by!r}, which gives none")
+            raise self.fault(key, f"{fault}; remove choose = {by!r}, which gives no confidence")
         return replace(self, content=content)
 
 

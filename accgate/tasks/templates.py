@@ -34,7 +34,7 @@ class PromptEnvironment(ImmutableSandboxedEnvironment):
         Raises SecurityError for one that is too large.
         """
         if _is_too_large(operator, left, right):
-            raise SecurityError(f"{operator} gives too much; write a smaller number")
+            raise SecurityError(f"the result of {operator} is too large; write a smaller number")
         return super().call_binop(context, operator, left, right)
 
 
