@@ -99,7 +99,7 @@ def _words(text: str, num_words: int, relation: str) -> bool:
 
 def _first_word(text: str, num_paragraphs: int, nth_paragraph: int, first_word: str) -> bool:
     if not 1 <= nth_paragraph <= num_paragraphs:  # IFEval's own code would draw a paragraph at random
-        raise ValueError(f"nth_paragraph is {nth_paragraph} of {num_paragraphs} paragraphs; write 1 to {num_paragraphs}")
+        raise ValueError(f"nth_paragraph is {nth_paragraph} of {num_paragraphs} paragraphs; count from 1")
     parts = re.split("\n\n", text)
     if sum(bool(part.strip()) for part in parts) != num_paragraphs:
         return False
