@@ -70,15 +70,6 @@ def rouge_grams(text: str, n: int) -> list[tuple[str, ...]]:
     return list(zip(*(tokens[start:] for start in range(n)), strict=False))
 
 
-def test_pooled_recall_by_hand_and_the_best_reference_elsewhere() -> None:
-    targets = ["the cat sat", "a dog sat on the mat far away"]  # 3 of 3 and 2 of 8 words are matched
-    assert metric(rouge, "rouge_1_recall").against("the cat sat", targets) == pytest.approx(100 * 5 / 11)
-    assert metric(rouge, "rouge_1").against("the cat sat", targets) == 100
-    assert metric(rouge, "rouge_l_recall").against("the cat sat", targets) == 100
-    best = PLAIN.score_multi(targets, "a dog and the cat")["rougeL"].fmeasure
-    assert metric(rouge, "rouge_l").against("a dog and the cat", targets) == 100 * best
-
-
 def test_rouge_w_has_lins_published_figures() -> None:
     weighted = metric(rouge, "rouge_w", weight=2.0)
     assert weighted("A B C D H I K", "A B C D E F G") == pytest.approx(57.1, abs=0.05)
@@ -151,10 +142,8 @@ def test_skip_bigrams_are_counted_pair_by_pair(
 
 
 def test_skip_0_is_rouge_2_and_1_reaches_over_one_word() -> None:
-    near = metric(rouge, "rouge_s", skip=0)
-    assert near("the cat sat", "the cat ran") == metric(rouge, "rouge_2")("the cat sat", "the cat ran") == 50
-    assert near("cat x dog", "cat y dog") == 0
-    assert metric(rouge, "rouge_s", skip=1)("cat x dog", "cat y dog") == pytest.approx(100 / 3)
+    assert metric(rouge, "rouge_s", skip=0)("the cat sat", "the cat ran") == 50
+    assert [metric(rouge, "rouge_s", skip=n)("cat x dog", "cat y dog") for n in (0, 1)] == [0, pytest.approx(100 / 3)]
 
 
 @each("name", rouge.METRICS)

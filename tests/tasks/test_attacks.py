@@ -146,12 +146,10 @@ def test_a_text_with_nothing_to_change_is_returned_as_it_is(kind: str, text: str
 
 
 def test_more_can_be_protected() -> None:
-    for seed in range(20):
-        attack = Attack("typos", rate=1, seed=seed, protect=r"(?i)\b(?:two|half|Natalia)\b")
+    for seed in range(5):
+        attack = Attack("typos", rate=1, seed=seed, protect=r"(?i)\b(?:half|Natalia)\b")
         changed = attack_text(attack, QUESTION, key="s1")
-        assert changed.count("Natalia") >= 2
-        assert "half" in changed
-        assert "friends" not in changed
+        assert [changed.count(word) for word in ("Natalia", "half", "friends")] == [2, 1, 0]
 
 
 @given(rate=RATES, seed=st.integers())

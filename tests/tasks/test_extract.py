@@ -1,7 +1,7 @@
-# ruff: noqa: RUF001 digits, signs and words of other scripts
 """The answer in a reply, however the model wraps it, and how sure the reply says that it is."""
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,6 +12,7 @@ from accgate.tasks.definition import library_file, read_definition
 from accgate.tasks.extract import by_json_path, by_regex, check_json_path, json_in, stated_confidence
 from tests.support.cases import each
 
+REPLIES = json.loads(Path(__file__).with_name("replies.json").read_text(encoding="utf-8"))  # by what is read in them
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
@@ -97,76 +98,18 @@ def test_what_is_no_json_path_is_said_on_one_line(path: str) -> None:
     assert "\n" not in fault
 
 
-OF_BBH = {  # replies that models write, by what bbh reads
-    "A": ["So the answer is (A).", "So the answer is A because of x.", "The answer is $\\boxed{A}$.", "**Answer:** A",
-          "Final answer: (A)\n\nI hope this helps."],
-    "True": ["So the answer is True."], "valid": ["So the answer is 'valid'"], "yes": ["So the answer is yes."],
-    "-12": ["-12"],
-    "B": ["B", "So the answer is **(B)**.", "The answer is option (B).", "The answer is B, since the date is later.",
-          "At first the answer is (A).\nNo, so the answer is (B)."],
-    "C": [" (C)\n", "\\boxed{\\text{(C)}}"], "D": ["The correct answer is (D) 05/01/2021."], "a": ["Answer: (a)."],
-    "False": ["False.", "So the answer is **False**."], "invalid": ['So the answer is "invalid".'],
-    "No": ["So the answer is $\\boxed{\\text{No}}$.", "So the answer is No, because she turned left."],
-    "Yes": ["So the answer is “Yes”.", "So the answer is <Yes>."], "-9": ["So the answer is -9."],
-    "5": ["So the answer is \\(\\boxed{5}\\).", "So the answer is 5 apples.", "So the answer is = 5"],
-    "12": ["So the answer is: **12**"], "] ) } >": ["So the answer is ] ) } >."], "3 + 4": ["So the answer is 3 + 4."],
-    "A apple banana": ["So the answer is A apple banana"], "no nap true": ["So the answer is no nap true"],
-    "(A) or (B)": ["So the answer is (A) or (B)."], "not (A)": ["So the answer is not (A)."],
-    None: ["A: perhaps", "True.\n\nFalse is not a valid answer.", "To answer this, count."],
-}  # fmt: skip
-
-
 def test_bbh_reads_options_words_numbers_and_lines() -> None:
     extract = read_definition(library_file("bbh")).content.extract
     assert extract.regex is not None
-    for wanted, replies in OF_BBH.items():
+    for wanted, replies in REPLIES["bbh"]:
         read = {reply: by_regex(reply, extract.regex, extract.which) for reply in replies}
         assert read == dict.fromkeys(replies, wanted)
 
 
-STATED = {  # by the share that a reply states
-    0.9: [
-        "Confidence: .9", "Confidence: 0,9", "Confidence: 9/10", "Confidence: 90 %", "Confidence: 90",
-        "Confidence: 0.9.",
-        "Confidence (0-100): 90", "Confidence (0-1): 0.9", "Confidence (%): 90",
-        "Confidence: nine out of ten",
-        "Confidence: 90 out of 100", "**Confidence:** 90%", '{"confidence": 0.9, "answer": 3}',
-        '{"confidence": "90%"}',
-        "Confidence: ٩٠٪", "Confidence: ٠٫٩", "Confidence: ０．９", "Konfidenz: 0,9", "Confianza: 9 de 10",
-        "Confiance : 90 %",
-        "Уверенность: 90%", "置信度：90%", "確信度: 0.9", "I am 90% confident.", "<confidence>0.9</confidence>",
-        "| Confidence | 90% |", "Confidence:\n\n90%", r"Confidence: $90\%$", "Confidence score out of 10: 9",
-        "Confidence: high (0.9)", "Confidence: 0.9 - very sure", "Confidence: about 90%",
-        "Confidence: 90 percent",
-        "Confidence: 0.5\nI checked. Confidence: 0.9", "Confidence: 0.9. My confidence is high.",
-        "Confidence: 0.9\n\n- 3 items", "Confidence: 90 (on a scale from 0 to 100)",
-        "Confidence in this one: 0.9",
-        "Confidence: 0.90, because I counted 3", "Confidence: **9**/10", "Confidence level (0 to 10): 9",
-    ],
-    1.0: ["Confidence: 1", "Confidence: 100%", "Confidence: ten out of ten", "I'm 100% sure."],
-    0.01: ["Confidence: 1%", "Confidence (0-100): 1", "Confidence: 1e-2", "Confidence (%): 1"],
-    0.005: ["Confidence: 0.5%"],
-    0.0: ["Confidence: 0"],
-    None: [
-        "", "0.9", "Confidence: high", "Confidence: 95-99%", "Confidence: 95% – 99%",
-        "Confidence: 0.8 to 0.9", "Confidence: 8",
-        "Confidence: 10", "Confidence (1-10): 8", "Confidence: 150%", "Confidence: 250", "Confidence: -0.5",
-        "Confidence: over 90%", "Confidence: > 90%", "Confidence: at least 0.9",
-        "Confidence: between 80 and 90%",
-        "Confidence: not 0.9", "I am not 90% sure.", "95% confidence interval", "Confidence interval: 95%",
-        '{"confidence": null, "steps": 40}', "Confidence for answer 1: 0.9", "Confidence: [0.8, 0.9]",
-        "Overconfidence: 0.9",
-        "Confidence: 95th percentile", "Confidence: 9/10/2024", "Confidence is high. 90 apples",
-        "Confidence: 90% or 95%",
-        "Confidence: 0.8\nConfidence: 0.7-0.9",
-    ],
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("share", STATED, ids=str)
-def test_a_stated_confidence_is_read_right_or_not_at_all(share: float | None) -> None:
-    read = {text: stated_confidence(text) for text in STATED[share]}
-    assert read == {text: share if share is None else pytest.approx(share) for text in STATED[share]}
+@each(("share", "replies"), REPLIES["confidence"])
+def test_a_stated_confidence_is_read_right_or_not_at_all(share: float | None, replies: list[str]) -> None:
+    wanted = share if share is None else pytest.approx(share)
+    assert {text: stated_confidence(text) for text in replies} == dict.fromkeys(replies, wanted)
 
 
 def test_long_replies_are_read_in_one_pass() -> None:
