@@ -177,6 +177,7 @@ def test_the_rate_is_the_share_of_words_for_case_and_word_swaps() -> None:
 def test_an_attacked_text_is_the_same_in_every_version() -> None:
     """Seen on CPython 3.10, 3.11, 3.12 and 3.13; another text would be another benchmark."""
     text = "Natalia sold clips to 48 of her friends in April. Ünïcode हिन्दी 小明有3个苹果 привет, мир!"
+    assert len({attack_text(Attack("typos"), text, key=f"s{i}") for i in range(20)}) == 20
     assert {kind: attack_text(Attack(kind), text, key="s1") for kind in PERTURBING} == {
         "typos": "aNatlia sold clips to 48 of her friends in Apri. Ünïcoqdeb हिन्दी 小明有3个苹果小 привет, мир!",
         "keyboard": "Matalia sold clips tl 48 of her friendw in April. Ünïcodd हिन्दी 小明有3个苹果 привет, мир!",

@@ -24,6 +24,11 @@ PROGRAM = "<<answer>>\n\nassert add(1, 2) == 3"
 # Each reply gives the function; the shapes that issue trackers of code benchmarks name, and some more.
 SHAPES = {
     "python": f"Here:\n```python\n{ADD}\n```\nDone.",
+    "carriage returns": f"Here:\n```python\n{ADD}\n```\nDone.".replace("\n", "\r\n"),
+    "braces": f"```{{.python}}\n{ADD}\n```",
+    "a lambda": "```python\nadd = lambda a, b: a + b\n```",
+    "a chat template's tokens": f"<|im_start|>assistant\n{ADD}<|im_end|>",
+    "the end's token": f"{ADD}</s>",
     "no language": f"```\n{ADD}\n```",
     "no fence": ADD,
     "prose before and after": f"Here is the function:\n\n{ADD}\n\nIt adds two numbers.",

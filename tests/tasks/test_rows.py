@@ -14,8 +14,6 @@ from tests.support.cases import each
 from tests.support.gates import write_lines, write_task
 from tests.support.loading import load_task
 
-ROWS = [{"q": "1 + 1 =", "a": 2, "tags": ["x"]}, {"q": 'é, "quoted"\nand \u2028 more', "a": None, "tags": []}]
-
 
 def written(folder: Path, name: str, content: str | bytes) -> Path:
     path = folder / name
@@ -29,31 +27,6 @@ def refusal(path: Path) -> str:
     (message,) = caught.value.messages
     assert message.startswith(str(path))
     return message.removeprefix(str(path))
-
-
-@each(("name", "start", "end"), [("a.jsonl", "", "\n"), ("a.JSONL", "\ufeff", ""), ("a.txt", "\n  \n", "\r\n\r\n")])
-def test_jsonl_is_read_line_by_line(tmp_path: Path, name: str, start: str, end: str) -> None:
-    text = "\n".join(json.dumps(row, ensure_ascii=False) for row in ROWS)
-    assert read_rows(written(tmp_path, name, start + text + end)) == ROWS
-
-
-@each(
-    ("text", "rows"),
-    [
-        ("q,a\n1 + 1 =,2\n2 + 2 =,4\n", [{"q": "1 + 1 =", "a": "2"}, {"q": "2 + 2 =", "a": "4"}]),
-        ('q,a\n"one\ntwo","say ""hi"", you"\n', [{"q": "one\ntwo", "a": 'say "hi", you'}]),
-        (",q\n0,first\n1,second\n", [{"": "0", "q": "first"}, {"": "1", "q": "second"}]),
-    ],
-)
-def test_csv_gives_text_by_column(tmp_path: Path, text: str, rows: list[dict[str, str]]) -> None:
-    assert read_rows(written(tmp_path, "rows.csv", text)) == rows
-
-
-def test_parquet_keeps_types(tmp_path: Path) -> None:
-    pyarrow = pytest.importorskip("pyarrow")
-    parquet = pytest.importorskip("pyarrow.parquet")
-    parquet.write_table(pyarrow.Table.from_pylist(ROWS), tmp_path / "rows.parquet")
-    assert read_rows(tmp_path / "rows.parquet") == ROWS
 
 
 @each(
