@@ -8,13 +8,13 @@ import json
 import re
 import string
 import warnings
-from collections.abc import Sequence
 from functools import cache
 from itertools import combinations
 from typing import Any, Literal
 
 from accgate.metrics.metric import Metric, builders_of, required
 from accgate.metrics.overlap import in_common
+from accgate.metrics.rouge import lcs_positions
 
 Language = Literal["en", "zh"]
 
@@ -72,7 +72,8 @@ def rouge_l(answer: str, target: str) -> float:
     left, right = _sentences(answer), _sentences(target)
     if not left or not right:
         return 0.0
-    shared = {word for theirs in right for ours in left for word in _common(theirs, ours)}
+    # Of several longest subsequences this is the one that the package picks, too.
+    shared = {ours[place] for theirs in right for ours in left for place in lcs_positions(ours, theirs)}
     recall = len(shared) / len({word for sentence in right for word in sentence})
     precision = len(shared) / len({word for sentence in left for word in sentence})
     return 100.0 * 2.0 * (precision * recall / (precision + recall + 1e-8))
@@ -81,28 +82,6 @@ def rouge_l(answer: str, target: str) -> float:
 def _sentences(text: str) -> list[list[str]]:
     # A sentence of white space alone is one empty word there, so here too.
     return [sentence.split() or [""] for sentence in text.split(".") if sentence]
-
-
-def _common(left: Sequence[str], right: Sequence[str]) -> set[str]:
-    """Return the words of the longest common subsequence.
-
-    Of several this is the one that the package `rouge` picks.
-    """
-    lengths = [[0] * (len(right) + 1) for _ in range(len(left) + 1)]
-    for i, word in enumerate(left, 1):
-        above, row = lengths[i - 1], lengths[i]
-        for j, other in enumerate(right, 1):
-            row[j] = above[j - 1] + 1 if word == other else max(above[j], row[j - 1])
-    common, i, j = set(), len(left), len(right)
-    while i and j:
-        if left[i - 1] == right[j - 1]:
-            common.add(left[i - 1])
-            i, j = i - 1, j - 1
-        elif lengths[i - 1][j] > lengths[i][j - 1]:
-            i -= 1
-        else:
-            j -= 1
-    return common
 
 
 def number_share(answer: str, target: str) -> float:
