@@ -11,72 +11,11 @@ from hypothesis import strategies as st
 from accgate.tasks.code import parsable, python_in
 from accgate.tasks.extract import by_form
 from tests.support.cases import each
+from tests.tasks.test_extract import REPLIES
 
-ADD = "def add(a, b):\n    return a + b"
-PLUS = ADD.replace("add", "plus")
-INDENTED = "   def add(a, b):\n       return a + b"
-DOCUMENTED = 'def add(a, b):\n    """Add.\n\n    ```python\n    add(1, 2)\n    ```\n    """\n    return a + b'
-SESSION = ">>> def add(a, b):\n...     return a + b\n...\n>>> add(1, 2)\n3"
-LESS = "def add(a, b):\n    return b + a if a < b else a + b"
-SPACED = ADD.replace("    ", "\xa0" * 4)
+# By shape, as issue trackers of code benchmarks name them: each reply gives the function.
+SHAPES: dict[str, str] = REPLIES["python"]
 PROGRAM = "<<answer>>\n\nassert add(1, 2) == 3"
-
-# Each reply gives the function; the shapes that issue trackers of code benchmarks name, and some more.
-SHAPES = {
-    "python": f"Here:\n```python\n{ADD}\n```\nDone.",
-    "carriage returns": f"Here:\n```python\n{ADD}\n```\nDone.".replace("\n", "\r\n"),
-    "braces": f"```{{.python}}\n{ADD}\n```",
-    "a lambda": "```python\nadd = lambda a, b: a + b\n```",
-    "a chat template's tokens": f"<|im_start|>assistant\n{ADD}<|im_end|>",
-    "the end's token": f"{ADD}</s>",
-    "no language": f"```\n{ADD}\n```",
-    "no fence": ADD,
-    "prose before and after": f"Here is the function:\n\n{ADD}\n\nIt adds two numbers.",
-    "in the line": "Use `def add(a, b): return a + b` for that.",
-    "tildes": f"~~~python\n{ADD}\n~~~",
-    "four backticks": f"````python\n{ADD}\n````",
-    "not closed": f"```python\n{ADD}\n",
-    "cut in what follows": f"```python\n{ADD}\n\nprint(add(1, 2",
-    "bash first": f"```bash\npip install numpy\n```\nand then\n```python\n{ADD}\n```\nDone.",
-    "its output after": f"```python\n{ADD}\nprint(add(1, 2))\n```\nOutput:\n```\n3\n```",
-    "usage first": f"```python\nadd(1, 2)\n```\nwith\n```python\n{ADD}\n```",
-    "helper apart": f"```python\n{PLUS}\n```\nThen\n```python\n{ADD.replace('a + b', 'plus(a, b)')}\n```",
-    "in Markdown": f"````markdown\n# Add\n```python\n{ADD}\n```\n````",
-    "indented code": "So:\n\n    def add(a, b):\n        return a + b\n\nDone.",
-    "a decorator": "Here:\n\n@staticmethod\ndef unused():\n    pass\n\ndef add(a, b):\n    return a + b\n\nDone.",
-    "a fence that the prompt opened": f"{ADD}\n```\nThis adds two numbers.",
-    "opened, a bare example after": f"{ADD}\n```\nExample:\n```\nadd(3, 4)\n```\n",
-    "opened, closed behind code": f"{ADD}```\nThis adds.",
-    "opened, a fence in the docstring": f"{DOCUMENTED}\n```\nDone.",
-    "a fence in the docstring": f"Here:\n```python\n{DOCUMENTED}\n```\nDone.",
-    "fences in a text of the program": f"```python\nT = \'\'\'\n```\ncode\n```\n\'\'\'\n{ADD}\n```\nDone.",
-    "MBPP's marks in a fence": f"```python\n[BEGIN]\n{ADD}\n[DONE]\n```",
-    "Code Llama's marks": f"Sure:\n[PYTHON]\n{ADD}\n[/PYTHON]\nDone.",
-    "a token behind the fence": f"```python\n{ADD}\n```<|eot_id|>",
-    "HTML's escapes": f"<pre>\n{LESS.replace('<', '&lt;')}\n</pre>",
-    "a word in a tag": f"The <code>add</code> function:\n<pre>\n{ADD}\n</pre>",
-    "tags in a text": f"Here it is:\n\nT = '<pre>x</pre>'\n{ADD}\n\nDone.",
-    "a byte-order mark": f"\ufeff```python\n{ADD}\n```",
-    "spaces that do not break": f"```python\n{SPACED}\n```",
-    "a session": f"```pycon\n{SESSION}\n```",
-    "a fence behind words": f"Sure! ```python\n{ADD}\n```",
-    "indented in its fence": "```python\n    def add(a, b):\n        return a + b\n```",
-    "use in a fence, code before": f"Here it is:\n\n{ADD}\n\nUse:\n```python\nprint(add(1, 2))\n```",
-    "an output of its name": f"```python\n{ADD}\n```\nGives:\n```\nadd = 3\n```",
-    "Python": f"```Python\n{ADD}\n```",
-    "on a bullet": "- ```python\n  def add(a, b):\n      return a + b\n  ```",
-    "a title": f'```python title="add.py"\n{ADD}\n```',
-    "opened before its label": f"python\n{ADD}\n```\nThis adds.",
-    "MBPP's marks": f"[BEGIN]\n{ADD}\n[DONE]",
-    "Llama's token": f"I write it.\n<|python_tag|>{ADD}<|eom_id|>",
-    "a token in a text": f"```python\nT = '<|im_end|>'\n{ADD}\n```",
-    "HTML opened before": f"{ADD}\n</code>\nDone.",
-    "a byte-order mark within": f"```python\n\ufeff{ADD}\n```",
-    "a session without a fence": f"Like this:\n{SESSION}\nDone.",
-    "in a list of a list": "- a\n  - b\n    ```python\n    def add(a, b):\n      return a + b\n    ```\n",
-    "in a quote of a quote": "> > ```python\n> > def add(a, b):\n> >     return a + b\n> > ```",
-    "in Markdown of as many marks": f"```markdown\n# Add\n```python\n{ADD}\n```\n```",
-}  # fmt: skip
 
 
 @pytest.mark.parametrize("which", ["first", "last"])
