@@ -85,7 +85,7 @@ def _in_figures(match: re.Match[str], language: str) -> str:
 def _value(numeral: str, language: str) -> Decimal:
     """Return the number that a numeral stands for.
 
-    Its digits are decimal places, or each counts the unit after it.
+    Digits in a row are read by their places. Any other digit counts the unit after it.
     """
     tokens = [token.replace(",", "") for token in re.findall(_TOKEN, numeral)]
     if len(tokens) > 1 and set(tokens) <= set(_DIGIT):

@@ -49,7 +49,7 @@ def tokens_in(text: str) -> int:
 
 
 def distinct(draw: Callable[[], Drawn], count: int) -> Iterator[Drawn]:
-    """Draw so many different things.
+    """Draw `count` different things.
 
     A longer draw begins with the shorter one, so that samples of a smaller dataset stay samples of a larger one.
     """
@@ -70,7 +70,7 @@ def generators_of(name: str, seed: int, count: int) -> Iterator[random.Random]:
 
 
 def pair_at(place: int) -> str:
-    """Return the word of two, as `silent-otter`, at a place of their list.
+    """Return the pair of words, as `silent-otter`, at a place of their list.
 
     Places are 0 to `PAIRS` - 1.
     """

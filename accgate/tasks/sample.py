@@ -86,7 +86,7 @@ class Sample:
 
 
 def sample_id(task: str, prompt: str, target: str, occurrence: int) -> str:
-    r"""First 16 hex digits of SHA-256 over `task \0 prompt \0 target \0 occurrence`.
+    r"""Return 16 hex digits of SHA-256 over `task \0 prompt \0 target \0 occurrence`.
 
     >>> sample_id("arithmetic", "1 + 1 =", "2", 0)
     '69dc3a0c0980ceb6'

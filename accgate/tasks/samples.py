@@ -88,7 +88,7 @@ class Samples(PackedSequence[Sample]):
 
     @cached_property
     def ids(self) -> Ids:
-        """The id of each."""
+        """The ids of the samples."""
         return self._packed.ids.take(self._numbers)
 
     def names(self, name: Name) -> list[str | None] | None:
@@ -103,7 +103,7 @@ class Samples(PackedSequence[Sample]):
 
 
 def recorded_samples(records: Iterable[Record]) -> Samples:
-    """Build the samples of records, each once, as far as records tell.
+    """Build samples from records, each sample once.
 
     Records have ids, clusters, groups and labels; prompts and targets are empty.
     """

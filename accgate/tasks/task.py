@@ -112,7 +112,7 @@ class Task:
         """
         return self.parts[sample.part] if sample.part else self
 
-    def answer(self, reply: str, sample: Sample | None = None) -> str | None:
+    def answer(self, reply: str, sample: Sample) -> str | None:
         """Find the answer in a reply to a sample.
 
         The sample has options, a prefix or a program that reading may need. None means that extraction finds nothing.
@@ -122,21 +122,20 @@ class Task:
         if self.has_tools:
             tool_reply = parse_reply(reply)
             if self.metric.name == CALLS:
-                return calls_answer(tool_reply, sample.tools if sample else ())
+                return calls_answer(tool_reply, sample.tools)
             if tool_reply.calls and not tool_reply.content.strip():
                 return None
             reply = tool_reply.content
         return self._extract(reply, sample)
 
-    def _extract(self, reply: str, sample: Sample | None) -> str | None:
+    def _extract(self, reply: str, sample: Sample) -> str | None:
         """Return what the extraction finds in a text."""
         extract = self.content.extract
         if extract.with_prefix:
-            reply = (sample.prefix if sample else "") + reply
+            reply = sample.prefix + reply
         if extract.form is not None:
-            program, group = ("", None) if sample is None else (sample.target, sample.group)
-            language = (group if extract.language == "group" else extract.language) or ""
-            return by_form(reply, extract.form, extract.which, program, language)
+            language = sample.group if extract.language == "group" else extract.language
+            return by_form(reply, extract.form, extract.which, sample.target, language or "")
         if extract.regex is not None:
             return by_regex(reply, extract.regex, extract.which)
         if extract.json_path is not None:
@@ -144,7 +143,7 @@ class Task:
         if self.content.by_letter:
             from accgate.metrics.letters import by_letter  # whose patterns take long to compile
 
-            return by_letter(reply, [(option.label, option.text) for option in (sample.options if sample else ())])
+            return by_letter(reply, [(option.label, option.text) for option in sample.options])
         return reply.strip()
 
     def targets(self, target: str) -> list[str]:

@@ -138,13 +138,14 @@ def test_a_program_of_the_right_reply_ends_well_and_one_of_the_wrong_reply_does_
     assert task.metric.kind == "code"
     codes = []
     for reply in (case.right, case.wrong):
-        program = task.samples[0].target.replace("<<answer>>", task.answer(reply) or "")
+        code = task.answer(reply, task.samples[0]) or ""
+        program = task.samples[0].target.replace("<<answer>>", code)
         codes.append(subprocess.run([sys.executable, "-I", "-c", program], capture_output=True, check=False).returncode)
-        tests = without_literals(split_program(task.samples[0].program, task.answer(reply) or "")[1])
+        tests = without_literals(split_program(task.samples[0].program, code)[1])
         assert tests is not None
         assert tests.assertions, "decided outside the program's process"
     assert codes == [0, 1]
-    assert not task.answer("")
+    assert not task.answer("", task.samples[0])
 
 
 def test_slimpajama_scores_long_texts_alone_and_lower_is_better(tmp_path: Path) -> None:
@@ -164,7 +165,7 @@ def test_a_generated_task_scores_its_own_target_best(name: str) -> None:
     options = {} if content.dataset.options else {"length": 200} if name == "passkey_retrieval" else {}
     task = load_task(name, count=2, options=options)
     target = task.samples[0].target
-    assert task.answer(target) is not None
+    assert task.answer(target, task.samples[0]) is not None
     assert points(task, target) == task.metric.best == 100.0
     assert points(task, GENERATED[name]) == task.metric.worst
 

@@ -204,7 +204,7 @@ def test_answers_are_extracted_and_scored_as_the_file_says(
     tmp_path: Path, extract: dict[str, Any], reply: str, answer: str | None, points: float
 ) -> None:
     task = load_task("own", file=own(tmp_path, **extract))
-    assert task.answer(reply) == answer
+    assert task.answer(reply, task.samples[0]) == answer
     assert task.metric(answer or "", "2") == points
 
 

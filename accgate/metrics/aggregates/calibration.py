@@ -98,7 +98,7 @@ def ece(*, bins: int = 15) -> Aggregate:
 
 
 def rmsce(*, bins: int = 15) -> Aggregate:
-    """Root mean square calibration error."""
+    """Compute the root mean square calibration error."""
     return _calibration_error("rmsce", _root_mean_square, bins)
 
 
@@ -129,7 +129,7 @@ def _adaptive(bins: int, rows: Rows) -> float:
 
 
 def ece_adaptive(*, bins: int = 15) -> Aggregate:
-    """Expected calibration error over bins of equal numbers of answers."""
+    """Compute the calibration error over bins of equal numbers of answers."""
     return _calibration_error("ece_adaptive", partial(_adaptive, bins), bins, _ordered_columns)
 
 
@@ -176,7 +176,10 @@ def accuracy_coverage_auc() -> Aggregate:
 
 
 def selective_accuracy(*, coverage: float = 0.8) -> Aggregate:
-    """Accuracy of the surest answers, of which there are `coverage` times n, rounded up."""
+    """Compute the accuracy of the surest answers.
+
+    There are `coverage` times n of them, rounded up.
+    """
     if not 0.0 < coverage <= 1.0:
         raise ValueError("coverage must be above 0 and at most 1")
     return Aggregate("selective_accuracy", NEEDS, _paired_columns, partial(_accuracy_at, coverage), True)

@@ -107,17 +107,17 @@ def _averaging(rate: str, average: Average, positive: str) -> Aggregate:
 
 
 def classification_precision(*, average: Average = "macro", positive: str = "") -> Aggregate:
-    """Right among those answered with a label."""
+    """Compute the share of a label's answers that are right."""
     return _averaging("precision", average, positive)
 
 
 def classification_recall(*, average: Average = "macro", positive: str = "") -> Aggregate:
-    """Right among those whose target is a label."""
+    """Compute the share of a label's targets that are answered with it."""
     return _averaging("recall", average, positive)
 
 
 def classification_f1(*, average: Average = "macro", positive: str = "") -> Aggregate:
-    """Harmonic mean of precision and recall of a label."""
+    """Compute the harmonic mean of a label's precision and recall."""
     return _averaging("f1", average, positive)
 
 
@@ -127,5 +127,5 @@ def classification_accuracy() -> Aggregate:
 
 
 def matthews_correlation() -> Aggregate:
-    """Correlation of answers and targets, from -100 to 100 points."""
+    """Compute the correlation of answers and targets, -100 to 100 points."""
     return Aggregate("matthews_correlation", NEEDS, _table, _matthews, True, lowest=-100.0)

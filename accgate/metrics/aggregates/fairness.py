@@ -99,24 +99,27 @@ def _difference(
 def demographic_parity_difference(
     *, labels: Labels = "answer", positive: str = "", group_0: str = "", group_1: str = ""
 ) -> Aggregate:
-    """Precision of group 1 minus that of group 0."""
+    """Compute the precision of group 1 minus that of group 0."""
     return _difference("demographic_parity_difference", labels, positive, ("precision",), (group_0, group_1))
 
 
 def demographic_parity_difference_largest(*, labels: Labels = "answer", positive: str = "") -> Aggregate:
-    """Largest difference in precision between any two groups."""
+    """Compute the largest difference in precision between any two groups."""
     return _difference("demographic_parity_difference_largest", labels, positive, ("precision",), None)
 
 
 def demographic_parity_difference_selection_rate(*, labels: Labels = "answer", positive: str = "") -> Aggregate:
-    """Largest difference in selection rate between any two groups, as fairlearn defines it."""
+    """Compute the largest difference in selection rate between any two groups.
+
+    It is as fairlearn defines it.
+    """
     return _difference("demographic_parity_difference_selection_rate", labels, positive, ("selection_rate",), None)
 
 
 def equalised_odds_difference(
     *, labels: Labels = "answer", positive: str = "", group_0: str = "", group_1: str = ""
 ) -> Aggregate:
-    """Return the larger of two signed differences, group 1 minus group 0.
+    """Compute the larger of two signed differences, group 1 minus group 0.
 
     One is the difference in true positive rates, the other in false positive rates.
     """
@@ -124,7 +127,7 @@ def equalised_odds_difference(
 
 
 def equalised_odds_difference_fairlearn(*, labels: Labels = "answer", positive: str = "") -> Aggregate:
-    """Return the larger of two largest differences between any two groups.
+    """Compute the larger of two largest differences between any two groups.
 
     One is the difference in true positive rates, the other in false positive rates.
     """

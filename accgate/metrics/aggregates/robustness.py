@@ -145,7 +145,7 @@ def _drop_rate(rows: Rows) -> float:
 
 
 def performance_drop_rate(*, attack: int = 0) -> Aggregate:
-    """Return 1 - sum of the scores after the attack / sum before it."""
+    """Compute 1 - sum of the scores after the attack / sum before it."""
     return _drop_aggregate("performance_drop_rate", attack, False)
 
 

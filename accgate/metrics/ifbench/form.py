@@ -137,7 +137,10 @@ def _is_plain(rest: str) -> bool:
 
 
 def _questions(text: str) -> bool:
-    """Four questions, each longer than the one before and with five options."""
+    """Tell whether there are four questions, each longer than the one before.
+
+    Each must have five options.
+    """
     parts = [part.strip() for part in QUESTION.split(text) if part.strip()]
     if not text.startswith("Question") or len(parts) != 4:
         return False

@@ -105,7 +105,10 @@ class Shape:
 
     @cached_property
     def gaps(self) -> list[Span]:
-        """White space within a line, between two other characters, neither of which is protected."""
+        """Return white space within a line, between two other characters.
+
+        Neither of the two is protected.
+        """
         return [m.span() for m in re.finditer(r"(?<=[^SRN#])S+(?=[^SRN#MV])", self.kinds)]
 
     @cached_property

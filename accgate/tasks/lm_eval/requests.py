@@ -16,7 +16,7 @@ MAX_TOKENS = 256  # where a task sets none, as lm-eval's own clients have it
 
 @dataclass(frozen=True)
 class LmEvalRequest(Request):
-    """One request of a sample, by whichever id it is asked.
+    """One request of a sample to an engine.
 
     `generate` wants a text, `score` the log-likelihood of `continuation` after `prompt`, and `rolling` the
     log-likelihood of a whole text. Each request is sent under its sample's id.

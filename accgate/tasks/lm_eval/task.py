@@ -365,7 +365,7 @@ def _call(process: CodeProcess, function: str, **arguments: Any) -> Any:
 
 
 def start(folder: str) -> Mapping[str, Callable[..., Any]]:
-    """Serve in the process what loads tasks, and what is asked of them."""
+    """Return the functions that the process of a task serves."""
     tasks: list[LmEvalTask] = []
     samples: list[dict[str, LmEvalSample]] = []
     columns = [each.name for each in fields(LmEvalSample) if each.name not in ("requests", "instances")]
