@@ -1,6 +1,6 @@
 """How an answer is scored.
 
-Functions of answer and target give points. `get("exact_match")("4", "4")` is 100.0.
+Metrics are functions of an answer and its target that give points: `get("exact_match")("4", "4")` is 100.0.
 """
 
 import lazy_loader

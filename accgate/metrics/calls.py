@@ -1,8 +1,8 @@
 """Calls of functions, by name and arguments.
 
-They are checked as the Berkeley Function Calling Leaderboard does. Its `ast_checker` (package bfcl-eval, Python
-categories) is what the rules are taken from; docs/metrics.md lists what differs. Patil et al. 2025, "The Berkeley
-Function Calling Leaderboard (BFCL)", ICML.
+The rules are those of `ast_checker` of the Berkeley Function Calling Leaderboard (package bfcl-eval, Python
+categories); docs/metrics.md lists the differences. Patil et al. 2025, "The Berkeley Function Calling Leaderboard
+(BFCL)", ICML.
 """
 
 import json
@@ -32,7 +32,7 @@ FORM = 'write {"function": {"argument": [allowed values]}}, a list of such, or [
 class Call:
     """A call that is expected.
 
-    It has its function, and the allowed values of each argument.
+    `allowed` has the allowed values of each argument of the function.
     """
 
     name: str
@@ -40,9 +40,9 @@ class Call:
 
 
 def loose(text: str) -> str:
-    """Strip a text of case, spaces and the punctuation that BFCL leaves out.
+    """Strip a text of what BFCL does not compare.
 
-    One kind of quote stands for both.
+    Case, spaces and some punctuation go, and one kind of quote stands for both.
 
     >>> loose("April 1, 2024") == loose("april 1 2024"), loose("it's")
     (True, 'it"s')
@@ -53,7 +53,7 @@ def loose(text: str) -> str:
 def with_tools(target: str, tools: Sequence[Mapping[str, Any]]) -> str:
     """Add to a target the schemas of the functions it may be checked by.
 
-    One that has its own stays.
+    A target that has its own schemas stays as it is.
     """
     value = json.loads(target)
     if _has_tools(value):
@@ -66,9 +66,7 @@ def _has_tools(value: Any) -> bool:
 
 
 def expected_calls(target: str) -> tuple[list[Call], Mapping[str, Mapping[str, Any]]]:
-    """Return the expected calls of a target.
-
-    It adds the parameters of its tools by name.
+    """Return the expected calls of a target, and its tools' parameters by name.
 
     Raises
     ------
@@ -90,7 +88,7 @@ def expected_calls(target: str) -> tuple[list[Call], Mapping[str, Mapping[str, A
     calls = []
     for each in value if isinstance(value, list) else [value]:
         if not isinstance(each, dict) or not each:
-            raise ValueError(f"is {target[:80]!r}, which expects no calls; {FORM}")
+            raise ValueError(f"is {target[:80]!r}, which names no calls; {FORM}")
         calls += [_exact_call(each)] if isinstance(each.get("name"), str) else [_call(*item) for item in each.items()]
     functions = (tool.get("function", tool) for tool in tools)
     return calls, {function_name(function["name"]): function.get("parameters") or {} for function in functions}
@@ -105,7 +103,7 @@ def _call(name: str, allowed: Any) -> Call:
 def _exact_call(call: Mapping[str, Any]) -> Call:
     """Return the expected call of one that was made.
 
-    Every argument has its value alone.
+    Each argument may have the value of that call alone.
     """
     arguments = arguments_of(call.get("arguments"))
     if isinstance(arguments, str):
@@ -118,7 +116,7 @@ def _exact_call(call: Mapping[str, Any]) -> Call:
 def _as_allowed(value: Any) -> Any:
     """Put a value into the form of allowed ones.
 
-    An object has a list for each of its keys in it.
+    In that form an object has a list of values for each of its keys.
     """
     if isinstance(value, dict):
         return {key: [each] for key, each in value.items()}
@@ -130,7 +128,7 @@ def _as_allowed(value: Any) -> Any:
 def function_name(name: str) -> str:
     """Write a function's name as servers take it, without dots.
 
-    BFCL sends it so.
+    BFCL sends names to servers in this form.
 
     >>> function_name("math.gcd")
     'math_gcd'
@@ -141,7 +139,7 @@ def function_name(name: str) -> str:
 def arguments_of(value: Any) -> Any:
     """Read the arguments of a call.
 
-    What servers write where there are none gives an object without any.
+    None, "" and "null" are what servers write for a call without arguments.
 
     >>> [arguments_of(value) for value in (None, "", " ", "null", {"city": "Rome"})]
     [{}, {}, {}, {}, {'city': 'Rome'}]
@@ -153,7 +151,7 @@ def arguments_of(value: Any) -> Any:
 def tool_calls(answer: str, target: str, *, strings: Strings = "loose") -> float:
     """Score 100 where the answer makes the target's calls, and no other.
 
-    The order does not matter.
+    Calls may come in any order.
 
     >>> wanted = '[{"weather": {"city": ["Rome", "Roma"], "unit": ["C", ""]}}]'
     >>> tool_calls('[{"name": "weather", "arguments": {"city": "rome"}}]', wanted)
@@ -173,7 +171,7 @@ def tool_calls(answer: str, target: str, *, strings: Strings = "loose") -> float
 def _calls_made(answer: str) -> list[tuple[str, Any]] | None:
     """Return the calls of an answer as (name, arguments).
 
-    None where it is none of ours.
+    An answer in another form gives None.
     """
     try:
         value = json.loads(answer)
@@ -186,7 +184,7 @@ def _calls_made(answer: str) -> list[tuple[str, Any]] | None:
 def _fits(call: Call, name: str, arguments: Any, schema: Mapping[str, Any] | None, text: Text) -> bool:
     """Tell whether a call has the function's name and allowed values.
 
-    It must have every argument that it needs.
+    The call must also have every argument that the function requires.
     """
     if name != call.name or not isinstance(arguments, dict):
         return False
@@ -233,7 +231,7 @@ def _type(described: Any) -> type | None:
 def _has_inner_types(value: Sequence[Any], allowed: Sequence[Any], inner: type) -> bool:
     """Tell whether every item is of the described type.
 
-    Or it is of the type that one of the allowed lists begins with.
+    Items may also have the type with which one of the allowed lists begins.
     """
     for each in allowed:
         first = next((type(item) for item in each if item != OMITTED), None) if isinstance(each, list) else None

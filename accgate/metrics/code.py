@@ -1,7 +1,6 @@
-"""Code of a user's rules.
+"""The files of a user's code, and metrics that are functions in them.
 
-It is the files that it consists of, and a metric that is a function in them or in a module. Code consists of its
-folder, and of what its table declares with `files`.
+Code consists of its own folder and of the files that its table declares with `files`.
 """
 
 import hashlib
@@ -24,9 +23,9 @@ GROUP = "accgate.metrics"  # entry points of installed packages: a name, and the
 def code_files(file: Path, folder: Path, declared: Sequence[str] = ()) -> tuple[Path, ...]:
     """List a file of code, then all others that it consists of.
 
-    They are in a fixed order. These are the files of its folder at any depth, and those that `declared` names from
-    `folder`, that of the table which names the code. Where the code's folder has rules in it as well, a TOML file or
-    that table, the file stands alone: who changes a rule does not change the code.
+    The order is fixed. The others are all files of the code's folder at any depth, and those that `declared` names,
+    relative to `folder`, where the table lies that names the code. A folder that also holds rules (a TOML file or that
+    table) does not count: who changes a rule does not change the code.
 
     Raises
     ------
@@ -39,9 +38,9 @@ def code_files(file: Path, folder: Path, declared: Sequence[str] = ()) -> tuple[
 
 
 def code_folder(file: Path, folder: Path) -> Path | None:
-    """Return the folder of a file of code, which counts whole.
+    """Return the folder whose files all belong to a file of code.
 
-    None where rules lie in it too, or the table in `folder`.
+    This is None where rules lie in it too, or the table in `folder`.
     """
     around = Path(os.path.abspath(file)).parent  # noqa: PTH100 (a link is a name like any)
     has_rules = Path(os.path.abspath(folder)).is_relative_to(around) or any(around.glob("*.toml"))  # noqa: PTH100
@@ -49,7 +48,9 @@ def code_folder(file: Path, folder: Path) -> Path | None:
 
 
 def declared_files(folder: Path, declared: Sequence[str]) -> Iterator[Path]:
-    """List the files that names lead to, those of folders at any depth.
+    """List the files that declared names lead to.
+
+    A folder stands for its files at any depth. Raises as `code_files`.
 
     Raises as `code_files`.
     """
@@ -67,7 +68,7 @@ def declared_files(folder: Path, declared: Sequence[str]) -> Iterator[Path]:
 def files_below(folder: Path, seen: frozenset[str] = frozenset()) -> Iterator[Path]:
     """List the files of a folder at any depth.
 
-    Compiled ones of Python and those whose name begins with a dot are left out.
+    Python's compiled files, and names that begin with a dot, are left out.
     """
     if (real := os.path.realpath(folder)) in seen:  # a link in a circle
         return
@@ -85,7 +86,7 @@ def files_below(folder: Path, seen: frozenset[str] = frozenset()) -> Iterator[Pa
 def files_digest(files: Iterable[Path], folder: Path) -> str | None:
     """Return SHA-256 over names (from a folder) and contents of files.
 
-    None where there are none.
+    Names are relative to `folder`. Without files this is None.
 
     Raises
     ------
@@ -102,7 +103,7 @@ def files_digest(files: Iterable[Path], folder: Path) -> str | None:
 def entry_point_of(name: str) -> str | None:
     """Return the `module:function` that a package registers under a name.
 
-    The package is installed. None where none does.
+    Only installed packages are looked at. This is None where no package registers the name.
     """
     from importlib.metadata import entry_points
 
@@ -110,9 +111,9 @@ def entry_point_of(name: str) -> str | None:
 
 
 def form_fault(name: str, folder: Path) -> str | None:
-    """Say what is wrong with `module:function` or `file.py:function`.
+    """Say why a text cannot name a metric of the user's own.
 
-    It is as a name. None where it can be used. It runs no code.
+    A name is `module:function` or `file.py:function`. This is None for a usable name. No code is run.
     """
     place, _, function = name.rpartition(":")
     if place.endswith(".py") and function.isidentifier():
@@ -123,9 +124,9 @@ def form_fault(name: str, folder: Path) -> str | None:
 
 
 def unloaded_metric(name: str, **options: Any) -> Metric:
-    """Return what the options say of a user's metric, its bounds and direction.
+    """Build a user's metric from its options, without its function.
 
-    It scores nothing, and no code is loaded.
+    It has its bounds and direction, and scores nothing.
 
     Raises
     ------
@@ -146,7 +147,7 @@ def unloaded_metric(name: str, **options: Any) -> Metric:
 def own_file(name: str) -> str | None:
     """Return the file of a user's metric.
 
-    None for a metric of accgate's, and for a module, whose version is its package's.
+    A metric of accgate's has none. A module has none either: its version is its package's.
 
     >>> own_file("scores/mine.py:polite"), own_file("mine.scores:polite"), own_file("exact_match")
     ('scores/mine.py', None, None)
@@ -158,7 +159,7 @@ def own_file(name: str) -> str | None:
 def code_digest(name: str, folder: Path) -> str | None:
     """Return SHA-256 of a user's metric file.
 
-    None where there is none.
+    A metric without a file of its own has none.
     """
     file = own_file(name)
     return None if file is None else file_digest(folder / file)
@@ -167,7 +168,7 @@ def code_digest(name: str, folder: Path) -> str | None:
 def helpers_digest(name: str, folder: Path, declared: Sequence[str] = ()) -> str | None:
     """Return SHA-256 over the other files of a user's metric.
 
-    None where there are none.
+    This is None where there are no other files.
     """
     files = own_files(name, folder, declared)
     return files_digest(files[own_file(name) is not None :], folder)
@@ -176,7 +177,7 @@ def helpers_digest(name: str, folder: Path, declared: Sequence[str] = ()) -> str
 def own_files(name: str, folder: Path, declared: Sequence[str] = ()) -> tuple[Path, ...]:
     """List the files that a user's metric consists of, its own first.
 
-    Of a module they are those that are declared.
+    A metric in a module has its declared files alone.
     """
     file = own_file(name)
     return tuple(declared_files(folder, declared)) if file is None else code_files(folder / file, folder, declared)

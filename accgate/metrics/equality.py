@@ -33,7 +33,7 @@ _REPEATING = re.compile(
     r"|\\dot\s*(?:\{\s*(\d)\s*\}|(\d))(?:(\d*)\\dot\s*(?:\{\s*(\d)\s*\}|(\d)))?"
     r"|(\d{1,12}?)\11{2,}\s*(?:\.{3}|…|\\[lc]?dots(?![A-Za-z])))"
 )
-_STYLE = (
+_STYLE = (  # commands, marks and spaces that only set how a formula looks
     (re.compile(r"\\[dtc]frac"), r"\\frac"),
     (re.compile(r"\\left|\\right|\\displaystyle|\\!|\\,(?!\d)|\$"), ""),
     (re.compile("~"), " "),
@@ -42,6 +42,7 @@ _STYLE = (
     (re.compile(r"^\((\w)\)$"), r"\1"),  # an option's letter
     (re.compile(r"[\s.]+$|(?<![\d\s])\s+|\s+(?![\d\s])|\s+(?=\d{3}(?!\d))"), ""),  # 1 1/2 is not 11/2, 1 000 is 1000
 )
+# A formula within prose.
 _FORMULA = re.compile(r"\$[^$]+\$|\\[(\[A-Za-z]")
 BOX = re.compile(r"\\(?:boxed|fbox)\s*\{")
 _BETWEEN = re.compile(  # boxes that are one answer
@@ -49,17 +50,21 @@ _BETWEEN = re.compile(  # boxes that are one answer
     r"|\\(?:text|mathrm)\s*\{[\s,]*(?:and|or)?[\s,]*\}|\b(?:and|or|und|oder|et|ou|y|и|или)\b|[和或]"
     r"|[A-Za-z](?:_\{?\w\}?)?[ ]?=)*"
 )
+# A relation, with which an inequality begins.
 _RELATION = re.compile(r"\s*(?:not(?![A-Za-z])|[<>≤≥≠]|\\(?:not|[lg]t|[lg]eq?(?:slant)?|neq?)(?![A-Za-z]))")
 _FACTORIAL = re.compile(r"\d\s*!\s*\$?\s*\Z")
+# A number in another base, as 1010_2.
 _SUBSCRIPT = re.compile(r"^[\da-zA-Z]+_\{?(\d+)\}?$")
 _CLOCK = re.compile(r"^\d{1,2}:\d{2}")
 _WORD = re.compile(r"^[A-Za-z][A-Za-z '-]{2,}$")
 _COMMAND = re.compile(r"\\[A-Za-z]+\s*(?:\{[A-Za-z .,'-]*\})?")
+# Words that make a text prose, where they are no functions.
 _WORDS = re.compile(r"[A-Za-z]{2,} [A-Za-z]{2,}|[A-Za-z]{3,}|(?![A-Za-z])[^\W\d_]{2,}")
 _FUNCTIONS = frozenset(
     ["sin", "cos", "tan", "cot", "sec", "csc", "log", "exp", "sqrt", "max", "min", "gcd", "lcm", "mod"]
 )
 _SAID = re.compile(r"(?i)\banswer(?:\s+is)?[:\s]+([^\n]{1,200})\s*$")
+# A mixed number, as 1 1/2.
 _MIXED = re.compile(r"(?<![\d.\w])(\d+)[ ]+(\d+)/(\d+)(?![\d.])")
 
 
@@ -71,8 +76,8 @@ def latex_boxes(text: str) -> str:
 def box_content(text: str) -> str | None:
     r"""Return what the last \boxed{} of a text holds, braces in it matched.
 
-    None without one, and for one not closed. Boxes with nothing but "and", "or", commas or space between them are one
-    answer.
+    Without a box, and for a box that is not closed, this is None. Boxes with nothing but "and", "or", commas or space
+    between them are one answer.
 
     >>> box_content(r"so \boxed{1}, no, \boxed{\frac{1}{2}}."), box_content(r"\boxed{1"), box_content("1")
     ('\\frac{1}{2}', None, None)
@@ -107,7 +112,7 @@ def end_of_box(text: str, place: int) -> int | None:
 def is_equal(answer: str, target: str) -> bool:
     """Tell whether an answer is equal to the target.
 
-    It is the last \boxed{} of it where there is one.
+    Of an answer with boxes the last \\boxed{} is compared.
 
     Raises
     ------
@@ -139,7 +144,7 @@ def is_equal(answer: str, target: str) -> bool:
 def _is_number(answer: str, value: Number) -> bool | None:
     """Tell whether an answer is this number.
 
-    It may be the last number of prose without a formula. None for a formula.
+    The last number of prose without a formula counts, too. This is None for a formula, which math-verify must compare.
     """
     own = None if _FACTORIAL.search(answer) and _is_bare(answer) else number_of(answer)
     if own is not None and same_number(own, value):
@@ -169,7 +174,7 @@ def _fraction(match: re.Match[str]) -> str:
 
 
 def _form(text: str) -> str:
-    """Strip what only sets a text."""
+    """Strip commands and spaces that only set how a text looks."""
     for pattern, form in _STYLE:
         text = pattern.sub(form, text)
     return text
@@ -196,8 +201,8 @@ def _verify(answer: str, target: str) -> bool:
 def _library() -> tuple[Any, Any]:
     """Return math-verify's `parse` and `verify`.
 
-    They take no small numbers as equal that differ. It compares decimals to six places and other numbers to 15, so that
-    1/2^71 were 1/2^73 (Math-Verify issue 14).
+    math-verify compares decimals to six places and other numbers to 15, so that 1/2^71 would equal 1/2^73 (Math-Verify
+    issue 14). Here small numbers that differ are not equal.
     """
     from math_verify import grader, parse, verify
 
@@ -212,7 +217,7 @@ def _library() -> tuple[Any, Any]:
 def _differ(left: Any, right: Any) -> bool:
     """Tell whether two expressions are different numbers.
 
-    It is at all, or with decimals by more than a share of `_TOLERANCE`.
+    Decimals may differ by a share of `_TOLERANCE`, exact numbers not at all.
     """
     from sympy import Float, Rational, log
 
@@ -241,7 +246,7 @@ def _is_bare(text: str) -> bool:
 def _parse(parse: Any, text: str, *, bare: bool = False) -> list[Any]:
     """Return what math-verify reads in a text.
 
-    It reads all of a formula alone, or of a `bare` target, and of prose the last formula.
+    A formula alone, or a `bare` target, is read whole. In prose the last formula is read.
     """
     bare = bare or _is_bare(text)
     text = _MIXED.sub(r"\1\\frac{\2}{\3}" if bare else r"$\1\\frac{\2}{\3}$", text[-_TAIL:])

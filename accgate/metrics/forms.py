@@ -1,6 +1,6 @@
 """Forms in which texts are compared.
 
-They are SQuAD's, and that of a label, which keeps every sign that tells labels apart.
+One form is SQuAD's. The other is for labels, and keeps every sign that tells labels apart.
 """
 
 import re
@@ -42,7 +42,7 @@ _KEPT = "#%&*/@\\'\u00a7\u00b6\u2020\u2021\u2030\u2031\u2032\u2033\u2034\u066a" 
 def squad_form(text: str) -> str:
     """Write a text as SQuAD's evaluation compares it.
 
-    It is without case, ASCII punctuation, English articles and repeated space.
+    Case, ASCII punctuation, English articles and repeated spaces go.
 
     >>> squad_form("The Eiffel  tower.")
     'eiffel tower'
@@ -70,9 +70,9 @@ def label_form(text: str) -> str:
 
 
 def _peeled(text: str) -> str:
-    """Strip what stands outermost of a text.
+    """Strip the outermost marks of a text.
 
-    It is a pair of marks, Markdown that is not closed, or marks at one end.
+    These are a pair of marks, Markdown that is not closed, or marks at one end.
     """
     if wrapped := _WRAPPED.fullmatch(text):
         return wrapped[2].strip()
@@ -100,17 +100,17 @@ def _kind(character: str) -> str:
 def _is_mark(character: str) -> bool:
     """Tell whether a character quotes, or ends or divides sentences.
 
-    It may be of any script.
+    Marks of every script count.
     """
     kind = _kind(character)
     return kind in ("Pi", "Pf") or (kind == "Po" and character not in _KEPT) or (character or " ") in _LOW_QUOTES
 
 
 def filled(form: Form, text: str, *, as_published: bool = False) -> str:
-    """Return the form of a text, or that of a label.
+    """Return the form of a text, or its form as a label where that is empty.
 
-    The latter is where nothing would be left of a text that says something. So `A` is compared as `a` and is neither
-    `the` nor an empty answer. As published scripts have it, nothing stays nothing.
+    A text that says something is then never compared as an empty answer: `A` is compared as `a`. As published scripts
+    have it, nothing stays nothing.
 
     >>> filled(squad_form, "The end."), filled(squad_form, "A"), filled(squad_form, "A", as_published=True)
     ('end', 'a', '')
@@ -121,7 +121,7 @@ def filled(form: Form, text: str, *, as_published: bool = False) -> str:
 def one_spelling(names: Iterable[str]) -> Callable[[str], str]:
     """Return a function that spells a label as the first of `names` does.
 
-    What is none of them stays.
+    Other texts stay as they are.
 
     >>> one_spelling(["No", "Yes"])(" yes."), one_spelling(["No", "Yes"])("maybe")
     ('Yes', 'maybe')

@@ -1,6 +1,6 @@
 """Instructions that a program can check, as IFEval and IFBench have them.
 
-Such are "no commas", "at least 300 words".
+Examples are "no commas" and "at least 300 words".
 
 References: Zhou et al. 2023, arXiv 2311.07911; Pyatkin et al. 2025, arXiv 2507.02833. Names and options are those of
 the datasets google/IFEval and allenai/IFBench_test.
@@ -34,9 +34,9 @@ def _holds(count: int, relation: str, number: int) -> bool:
 
 
 def _matches(pattern: str, text: str) -> int:
-    """Find matches of a word of the dataset.
+    """Count the matches of a word of the dataset in a text.
 
-    It is a regular expression where it can be one.
+    The word is a regular expression where it can be one.
     """
     try:
         return len(re.findall(pattern, text, re.IGNORECASE))
@@ -72,8 +72,8 @@ def _language(text: str, language: str) -> bool:
 def sentences(text: str) -> int:
     """Count sentences by a rule.
 
-    They end at . ! or ? before white space and no small letter. IFEval's own code takes nltk's trained Punkt, whose
-    data no package carries; the two differ on rare abbreviations.
+    A sentence ends at . ! or ? before white space and no small letter. IFEval's own code takes nltk's trained Punkt,
+    whose data no package carries; the two differ on rare abbreviations.
 
     >>> sentences("Dr. Low met J. Doe at 3.30. Why? Nobody knows..."), sentences("")
     (3, 0)
@@ -99,7 +99,7 @@ def _words(text: str, num_words: int, relation: str) -> bool:
 
 def _first_word(text: str, num_paragraphs: int, nth_paragraph: int, first_word: str) -> bool:
     if not 1 <= nth_paragraph <= num_paragraphs:  # IFEval's own code would draw a paragraph at random
-        raise ValueError(f"nth_paragraph is {nth_paragraph} of {num_paragraphs} paragraphs; write one that there is")
+        raise ValueError(f"nth_paragraph is {nth_paragraph} of {num_paragraphs} paragraphs; count from 1")
     parts = re.split("\n\n", text)
     if sum(bool(part.strip()) for part in parts) != num_paragraphs:
         return False
@@ -217,9 +217,9 @@ def instruction_following(
 ) -> float:
     """Score 100 where the answer follows every instruction of the target.
 
-    By `level = "instruction"` it is the share followed. `target` is JSON with `instruction_id_list` and `kwargs`, one
-    object for each. Where not `strict` an instruction counts as followed too where it is without the first line, the
-    last, or asterisks. An empty answer follows nothing.
+    `target` is JSON with `instruction_id_list` and `kwargs`, one object for each. With `level = "instruction"` the
+    score is the share of them that is followed. Where not `strict`, an instruction is also followed if it holds without
+    the first line, the last line, or the asterisks of the answer. An empty answer follows nothing.
 
     Raises
     ------

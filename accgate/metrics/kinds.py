@@ -1,6 +1,6 @@
 """The kinds of metrics that need more than an answer and a target.
 
-They need log-probabilities, a sandbox, or a judge.
+They need log-probabilities, a sandbox, a judge, or the tasks that are joined.
 """
 
 import importlib.metadata
@@ -17,7 +17,7 @@ Per = Literal["token", "word", "byte"]
 def perplexity(log_probability: float, *, tokens: int, text: str, per: Per = "token") -> float | None:
     """Return exp of the mean negative log-probability of a text.
 
-    It is per token, word or UTF-8 byte. None for an empty text.
+    The mean is per token, word or UTF-8 byte. An empty text has none.
 
     >>> by_token, by_word = (perplexity(-6.0, tokens=3, text="one two", per=per) for per in ("token", "word"))
     >>> round(by_token, 3), round(by_word, 3)

@@ -1,7 +1,7 @@
 """How languages write numbers.
 
-It is `1.200,5` in German, `12 600` in Russian, `7万` and `十八` in Japanese and Chinese. `in_english` writes them as
-English does, which `numbers.py` reads. A language is a code of ISO 639-1.
+Examples are `1.200,5` in German, `12 600` in Russian, `7万` and `十八` in Japanese and Chinese. `in_english`
+writes them as English does, which `numbers.py` reads. A language is a code of ISO 639-1.
 """
 
 import re
@@ -39,7 +39,7 @@ _IN_PROSE = re.compile(rf"(?:[{_DIGIT}十]|[百千][{_DIGIT}]).*[{_UNIT}]|十[{_
 def language_of(text: str) -> str:
     """Return the language of the last word for "answer" in a reply.
 
-    It is "" without one.
+    A text without such a word gives "".
 
     >>> language_of("Antwort: 1.200"), language_of("1.200")
     ('de', '')
@@ -83,9 +83,9 @@ def _in_figures(match: re.Match[str], language: str) -> str:
 
 
 def _value(numeral: str, language: str) -> Decimal:
-    """Return what a numeral stands for.
+    """Return the number that a numeral stands for.
 
-    Its digits are in their places, or before the units that they count.
+    Digits in a row are read by their places. Any other digit counts the unit after it.
     """
     tokens = [token.replace(",", "") for token in re.findall(_TOKEN, numeral)]
     if len(tokens) > 1 and set(tokens) <= set(_DIGIT):

@@ -1,9 +1,9 @@
 # ruff: noqa: RUF001 letters and words of other scripts
 """The label of the option that a reply chooses.
 
-A reply becomes plain text. Each label in it is a statement of one kind, by the words before and after it: told as the
-answer, alone on a line, called right, at the beginning of a line, or only named. One rule then picks: the last answer
-that is told, else the only label of the surest kind.
+A reply becomes plain text. Each label in it is in a statement of one kind, by the words before and after it: stated as
+the answer, alone on a line, called right, at the beginning of a line, or only named. One rule then picks: the last
+answer that is stated, else the only label of the surest kind.
 """
 
 import re
@@ -21,8 +21,7 @@ from accgate.metrics.equality import BOX, end_of_box, latex_boxes
 def _words(table: dict[str, Any]) -> str:
     """Join words as alternatives.
 
-    Those of scripts that put spaces between words match whole. All are in the form of characters that a reply is
-    brought to.
+    Words of scripts with spaces match only as whole words. Characters have the form that `_characters` gives a reply.
     """
     spaced, others = ("".join(table[key].splitlines()) for key in ("spaced", "others"))
     return unicodedata.normalize("NFKC", rf"(?:(?<![^\W_])(?:{spaced})(?![^\W_])|{others})")
@@ -33,16 +32,18 @@ ANSWER, RIGHT, LINK, OPTION, CHOOSE, SO, NOT, WRONG = (  # words around a label,
     _words(_tables[name]) for name in ("ANSWER", "RIGHT", "LINK", "OPTION", "CHOOSE", "SO", "NOT", "WRONG")
 )
 
-_KINDS = ("told", "alone", "text", "right", "other", "begins", "bracketed", "named")  # the surest first
-_LAST = {"told", "other"}  # of several different ones the last counts
+_KINDS = ("stated", "alone", "text", "right", "other", "begins", "bracketed", "named")  # the surest first
+_LAST = {"stated", "other"}  # of several different ones the last counts
 _WIDE = 100  # characters before and after a label in which the words stand that belong to it
 _MOST = 100  # labels at the beginning of a reply, and at its end, that are looked at
 _TAIL = 10_000  # characters at the end of a reply in which an option's text is looked for
 
+# Circled and squared letters and digits, which NFKC leaves as they are.
 _FORMS = {0x2212: "-", **{start + place: chr(65 + place) for start in (0x1F150, 0x1F170) for place in range(26)}}
 _FORMS |= {start + place: str(place + 1) for start in (0x2776, 0x2780, 0x278A) for place in range(10)}
+# Marks of width, direction and joining, which nobody sees.
 _HIDDEN = re.compile("[\u200b-\u200f\u202a-\u202e\u2060-\u2069\u20e3\ufe0e\ufe0f\ufeff]")
-_MARKUP = (
+_MARKUP = (  # in this order: a later pattern relies on the earlier
     (r"\\(boxed|fbox)\s*([^\W_])(?![^\W_])", r"\\\1{\2}"),
     (r"<\|[^|<>\n]{1,40}\|>|</?s>|(?i:[<\[]/\w{0,20}(?:answer|choice)\w{0,20}[>\]])", "\n"),
     (r"(?i:[<\[]\w{0,20}(?:answer|choice)\w{0,20}[>\]])", " Answer: "),
@@ -88,17 +89,18 @@ _SIGN = r"(?:['’]s\b|:|=>?|-|–|—|→|⇒)"
 _IS = rf"(?:{LINK}|{_SIGN}|\n){_FILLER}{{0,3}}"
 _ANSWER = rf"{ANSWER}(?!s?\s*(?:choices|options)\b)(?:_\w{{1,20}})?[\"'”»]?"
 _BETWEEN = r"[^.!?\n:;]{0,60}?\s*"
+_ONE_OF = rf"(?:\b(?:the|most)\b{_BETWEEN}|\bonly\s+)(?:{OPTION}|one\b)(?<!s)"  # "the best option", "the only one"
 _NOUN = _compile(rf"(?:(?:{OPTION}|{ANSWER}|\bto\b)\s*(?:\bnumber\b|#)?|\bnumber\b|#)\s*\Z")
 _BEFORE = tuple(  # the words before a label, the last ones of them next to it
     (_compile(rf"{pattern}\s*\Z"), kind)
     for kind, pattern in (
         ("not", rf"{NOT}(?:\s*\b(?:both|either|the|die|der|la|le|el|a))?"),
-        ("told", rf"{_ASIDE}{_ANSWER}(?:{_BETWEEN}(?:{LINK}|{_SIGN})|\s*\n)(?:\s*{_IS}){{0,3}}{_FILLER}{{0,3}}"),
-        ("told", rf"{_ASIDE}{RIGHT}(?:\s*(?:{OPTION}|one))?(?:\s*\w+)?\s*{_IS}"),
-        ("told", rf"{RIGHT}\s*(?:{OPTION}|{ANSWER})"),
-        ("told", rf"(?:\b(?:the|most)\b{_BETWEEN}|\bonly\s+)(?:{OPTION}|one\b)(?<!s){_BETWEEN}{LINK}{_FILLER}{{0,3}}"),
-        ("told", rf"{OPTION}(?<!s)(?:_\w{{1,20}})?[\"']?\s*[:=](?!\s*\n)"),
-        ("told", rf"{_ASIDE}{_SOME}?{CHOOSE}(?!\s*\n){_FILLER}{{0,3}}"),
+        ("stated", rf"{_ASIDE}{_ANSWER}(?:{_BETWEEN}(?:{LINK}|{_SIGN})|\s*\n)(?:\s*{_IS}){{0,3}}{_FILLER}{{0,3}}"),
+        ("stated", rf"{_ASIDE}{RIGHT}(?:\s*(?:{OPTION}|one))?(?:\s*\w+)?\s*{_IS}"),
+        ("stated", rf"{RIGHT}\s*(?:{OPTION}|{ANSWER})"),
+        ("stated", rf"{_ONE_OF}{_BETWEEN}{LINK}{_FILLER}{{0,3}}"),
+        ("stated", rf"{OPTION}(?<!s)(?:_\w{{1,20}})?[\"']?\s*[:=](?!\s*\n)"),
+        ("stated", rf"{_ASIDE}{_SOME}?{CHOOSE}(?!\s*\n){_FILLER}{{0,3}}"),
         ("so", rf"{SO}(?:[^.!?\n;]{{0,50}}?{_IS})?{_FILLER}{{0,2}}"),
     )
 )  # fmt: skip
@@ -114,18 +116,20 @@ _AFTER = tuple(
         ("wrong", rf"{_HEAD_IS}(?:seems?|looks?)?\s*{_THE}?{WRONG}"),
         ("wrong", rf"{_HEAD}(?:n['’]est pas|can(?:not|['’]t)\b|(?:is|are|was)n['’]t)"),
         ("wrong", rf"{_HEAD}[:,–—-]\s*{WRONG}(?=\s*(?:[.,;:!(]|\n|\Z))"),
-        ("told", rf"{_HEAD_IS}(?:{_THE}{{0,2}}{RIGHT}?\s*的?\s*{ANSWER}|{_THE}{{1,2}}{RIGHT}\s*(?:{OPTION}|one\b))"),
-        ("told", rf"{_HEAD}(?:を選|[을를]\s?(?:선택|고르|택)|it is\b)"),
-        ("told", rf"{_HEAD}(?:है|is|です|だ|입니다|['’]d[ıiuü]r|şıkkıdır)(?:(?={_END})|।)"),
+        ("stated", rf"{_HEAD_IS}(?:{_THE}{{0,2}}{RIGHT}?\s*的?\s*{ANSWER}|{_THE}{{1,2}}{RIGHT}\s*(?:{OPTION}|one\b))"),
+        ("stated", rf"{_HEAD}(?:を選|[을를]\s?(?:선택|고르|택)|it is\b)"),
+        ("stated", rf"{_HEAD}(?:है|is|です|だ|입니다|['’]d[ıiuü]r|şıkkıdır)(?:(?={_END})|।)"),
         ("right", rf"{_HEAD}(?:[:,–—-]\s*(?:yes|{RIGHT})(?=\s*(?:[.,;:!(]|\n|\Z))|[✓✔✅])"),
         ("right", rf"{_HEAD_IS}{_THE}{{0,2}}{RIGHT}(?!\S*\s*(?:değil|नहीं|নয়|では|않|కాదు))"),
     )
 )
+# A denial after a label, as Japanese and Korean have it.
 _DENIED = re.compile(rf"{_CLOSED}?{_NOT_AFTER}")
 _FORMULA = re.compile(r"[)}]*\s*(?:[=^+*×·∩∪≤≥∈/]|\\(?!\n)\w)|_")
 _MARK = re.compile(rf"{_CLOSED}*(?:\s*[).:,;\]}}–—-]|\s+\()|{_CLOSED}*\s*(?:\n|\Z)|\s+{_GOES_ON}")
 _REASON = re.compile(rf"{_CLOSED}*(?:\s*[).:,;]*\s*(?:(?i:because|since)\b|\n|\Z)|\s+{_GOES_ON})")
 _LISTED = re.compile(rf"{_CLOSED}*\s*[).:]\s+\S")  # one of several in a row: "A) copper, B) iron"
+# Text after a label that is only named.
 _NAMED = re.compile(r"\s*(?:[).,:;!?。、।\]}/&]|(?:or|and)\b|\n|\Z)")
 _JOIN = _compile(rf"{_CLOSED}*\s*(?:(?:,\s*)?(?:{_AND})|(?P<comma>,)|(?<=[)\]])\s*(?=[(\[]))\s*{OPTION}?\s*[(\[]*")
 _NEXT = _compile(r"\n\W*(?:question|q|problem|human|user|input)\s*\d*\s*:")  # a base model goes on to ask itself
@@ -138,9 +142,10 @@ _TEXT_AFTER = _compile(rf"(?:{_ANSWER}|\bit){_BETWEEN}(?:{LINK}|{_SIGN})|\bit['�
 
 
 class _Labels(NamedTuple):
-    """The labels of options as they may be written.
+    """The labels of options, in every form in which a reply may write them.
 
-    Each has its own form, and what finds them.
+    `own` maps the form in an option to its label, `folded` the same without case. The patterns find a label anywhere,
+    and one that is all of a line.
     """
 
     own: dict[str, str]
@@ -156,12 +161,12 @@ class _Labels(NamedTuple):
 def by_letter(reply: str, options: Sequence[tuple[str, str]] = ()) -> str | None:
     """Return the label of the option that a reply chooses.
 
-    None where it chooses none, or several alike. The last answer that the reply states counts, in a box, after "the
-    answer is" or as in "B is the answer". Without one, the only label that is alone on the first or last line counts,
-    then an option's text, the only label that is called right, that begins a line, or that is named. `A` and `I` are
-    words too: before a small letter they are labels only where the sentence goes on, as in "A because". A label that is
-    denied ("not A", "A is wrong") counts for nothing, the latter unless it is all there is: some questions ask what is
-    wrong.
+    None means that it chooses none, or several alike. The last answer that the reply states counts, in a box, after
+    "the answer is" or as in "B is the answer". Without one, the only label that is alone on the first or last line
+    counts, then an option's text, the only label that is called right, that begins a line, or that is named. `A` and
+    `I` are words too: before a small letter they are labels only where the sentence goes on, as in "A because". A label
+    that is denied ("not A") never counts. One that is called wrong ("A is wrong") counts only where no other does: some
+    questions ask for what is wrong.
 
     Parameters
     ----------
@@ -187,17 +192,17 @@ def by_letter(reply: str, options: Sequence[tuple[str, str]] = ()) -> str | None
     for part in (head, plain) if head.strip() else (plain,):
         text = _without_denied(_with_prefix(part.strip(), labels, texts), labels)
         runs = _runs(text, labels)
-        whole = [*_of_lines(text if prose == reply else _with_boxes(_plain(reply), labels, texts), labels, texts)]
+        lines = [*_of_lines(text if prose == reply else _with_boxes(_plain(reply), labels, texts), labels, texts)]
         for wrong in (False, True):
-            if (label := _pick([*whole, *_of_labels(text, runs, labels, texts, wrong=wrong)])) is not None:
+            if (label := _pick([*lines, *_of_labels(text, runs, labels, texts, wrong=wrong)])) is not None:
                 return label
     return None
 
 
 def _pick(statements: Sequence[tuple[str, str | None]]) -> str | None:
-    """Choose the label of the last statement that tells the answer.
+    """Choose the label that a reply's statements give.
 
-    Else it is the only one of the surest kind.
+    This is the last that is stated as the answer, else the only one of the surest kind.
     """
     conflict = False
     for kind in _KINDS:
@@ -215,7 +220,7 @@ def _pick(statements: Sequence[tuple[str, str | None]]) -> str | None:
 def _characters(text: str) -> str:
     """Write each character of a text in one form.
 
-    Those that nobody sees go.
+    Characters that nobody sees go.
     """
     return _HIDDEN.sub("", unicodedata.normalize("NFKC", text.translate(_FORMS)))
 
@@ -223,7 +228,7 @@ def _characters(text: str) -> str:
 def _plain(reply: str) -> str:
     """Strip the marks of Markdown, HTML and LaTeX from a reply.
 
-    A box stays.
+    LaTeX's boxes stay.
     """
     text = _characters(latex_boxes(reply))
     for pattern, plain in _MARKUP:
@@ -234,7 +239,7 @@ def _plain(reply: str) -> str:
 def _bare(text: str) -> str:
     """Write an option's text as it is compared.
 
-    It is without case, article, or marks around it.
+    Case, a leading article and marks around it go.
     """
     return re.sub(r"\A(?:an?|the) ", "", text.strip(" \n.:,\"'“”").casefold())
 
@@ -276,9 +281,9 @@ def _labels(labels: tuple[str, ...]) -> _Labels:
 
 
 def _without_formulas(reply: str, labels: _Labels) -> str:
-    """Remove formulas but those of a label from a reply.
+    """Remove all formulas from a reply but those that hold a label.
 
-    Other letters are variables and units in them.
+    In other formulas letters are variables and units.
     """
 
     def keep_label(match: re.Match[str]) -> str:
@@ -294,7 +299,7 @@ def _without_formulas(reply: str, labels: _Labels) -> str:
 def _with_boxes(text: str, labels: _Labels, texts: dict[str, str]) -> str:
     """Write boxes that hold a label or an option's text as answers.
 
-    Other boxes go.
+    All other boxes are removed.
     """
     parts, place = [], 0
     for match in BOX.finditer(text):
@@ -313,26 +318,23 @@ def _with_boxes(text: str, labels: _Labels, texts: dict[str, str]) -> str:
 
 
 def _with_prefix(text: str, labels: _Labels, texts: dict[str, str]) -> str:
-    """Write "Answer:" for an "A:" before another label.
-
-    It stands before another option's text, too.
-    """
+    """Write "Answer:" for an "A:" before a label or another option's text."""
     match = re.search(r"(?m)^\W{0,3}A\s*:\s*", text)
     if match is None or re.search(r"\n\W{0,3}B\s*:", text):
         return text
     rest = text[match.end() :]
     label = labels.mention.match(rest.lstrip(_OPENED))
-    told = label is not None and _MARK.match(rest.lstrip(_OPENED), label.end())
+    is_answer = label is not None and _MARK.match(rest.lstrip(_OPENED), label.end())
     lines = {_bare(own): label for label, own in texts.items()}
-    if told or lines.get(_bare(rest.partition("\n")[0]), "A") != "A":
+    if is_answer or lines.get(_bare(rest.partition("\n")[0]), "A") != "A":
         return f"{text[: match.start()]}\nAnswer: {rest}"
     return text
 
 
 def _without_denied(text: str, labels: _Labels) -> str:
-    """Remove labels that are denied by what follows, as in Japanese.
+    """Remove labels that the words after them deny, as in Japanese.
 
-    So the next is told instead.
+    The label after them is then the one that is stated.
     """
     for run in reversed(_runs(text, labels)):
         if denied := _DENIED.match(text, run[-1].end()):
@@ -341,9 +343,9 @@ def _without_denied(text: str, labels: _Labels) -> str:
 
 
 def _of_lines(text: str, labels: _Labels, texts: dict[str, str]) -> Iterator[tuple[str, str]]:
-    """Yield each label alone, or with its text, on the first or last line.
+    """Yield labels that are alone, or with their text, on the first or last line.
 
-    Each whose text is told as the answer counts, too.
+    Options whose text is stated as the answer follow, with the kind "text".
     """
     lines = text.split("\n")
     for line in dict.fromkeys((lines[0], lines[-1])):
@@ -353,9 +355,9 @@ def _of_lines(text: str, labels: _Labels, texts: dict[str, str]) -> Iterator[tup
             label = labels.of(match[0])
             if _bare(opened[match.end() :].lstrip(_AFTER_LABEL)) == texts.get(label):
                 yield "alone", label
-    told = _TEXT_AFTER.split(text[-_TAIL:])[-1].partition("\n")[0]
-    wanted = {_bare(each) for each in (text, told, told.partition(". ")[0])}
-    yield from (("text", label) for label, own in texts.items() if own in wanted)
+    answer = _TEXT_AFTER.split(text[-_TAIL:])[-1].partition("\n")[0]
+    stated = {_bare(each) for each in (text, answer, answer.partition(". ")[0])}
+    yield from (("text", label) for label, own in texts.items() if own in stated)
 
 
 def _of_labels(
@@ -363,13 +365,13 @@ def _of_labels(
 ) -> Iterator[tuple[str, str | None]]:
     """Yield each label of the text with the kind of statement it is in.
 
-    None for several that are joined. A label that is called wrong is in none, unless `wrong`.
+    Several labels that are joined, as in "A or B", give None. A label that is called wrong is left out, unless `wrong`.
     """
     end = 0
     for run in runs:
         before, start, end = text[end : run[0].start()][-_WIDE:], run[0].start(), run[-1].end()
-        named = {labels.of(match[0]) for match in run}
-        label = named.pop() if len(named) == 1 else None
+        different = {labels.of(match[0]) for match in run}
+        label = different.pop() if len(different) == 1 else None
         own_text = texts.get(label or "", "")
         rest = text[end : end + len(own_text) + 9].lstrip(_AFTER_LABEL)
         has_text = bool(own_text) and _bare(rest).startswith(own_text)
@@ -399,7 +401,7 @@ def _runs(text: str, labels: _Labels) -> list[list[re.Match[str]]]:
 def _kind_before(before: str, *, ends: bool) -> str | None:
     """Return the kind of statement that the words before a label make.
 
-    They `ends` a sentence or not.
+    `ends` says whether a sentence ends after the label.
     """
     before = before.rstrip(_OPENED)
     befores = {before, _NOUN.sub("", before).rstrip(_OPENED)}
@@ -412,14 +414,14 @@ def _kind_before(before: str, *, ends: bool) -> str | None:
             return kind
         if groups.get("doubt") or _DOUBT.search(match[0]):
             return None
-        return "other" if groups.get("other") else "told"
+        return "other" if groups.get("other") else "stated"
     return None
 
 
 def _kind_of_place(text: str, start: int, end: int, before: str, *, is_own: bool, has_text: bool) -> str | None:
-    """Return the kind of statement that a label is by its place.
+    """Return the kind of statement that a label makes by its place.
 
-    It is at a line's beginning, in brackets, or named.
+    It may begin a line, stand in brackets, or only be named.
     """
     bare = _NOUN.sub("", before.rstrip(_OPENED)).rstrip(_OPENED)
     is_small = not is_own and end - start == 1  # "(a)" is often a part of the question

@@ -8,13 +8,13 @@ import json
 import re
 import string
 import warnings
-from collections.abc import Sequence
 from functools import cache
 from itertools import combinations
 from typing import Any, Literal
 
 from accgate.metrics.metric import Metric, builders_of, required
 from accgate.metrics.overlap import in_common
+from accgate.metrics.rouge import lcs_positions
 
 Language = Literal["en", "zh"]
 
@@ -62,9 +62,9 @@ def _rouge_l(*, language: Language = "en") -> Metric:
 def rouge_l(answer: str, target: str) -> float:
     """Score ROUGE-L of the package `rouge`, in points.
 
-    Sentences end at full stops, and a word counts once. The words that stand in a longest common subsequence of any two
-    sentences, over the different words of the answer (precision) and of the target (recall); F-measure of the two. A
-    text without a sentence scores 0.
+    Sentences end at full stops, and each different word counts once. Matched are the words in a longest common
+    subsequence of any two sentences. Their share of the answer's different words is precision, of the target's recall;
+    the score is the F-measure. A text without a sentence scores 0.
 
     >>> round(rouge_l("the cat sat. it slept", "the cat slept"), 2)
     75.0
@@ -72,7 +72,8 @@ def rouge_l(answer: str, target: str) -> float:
     left, right = _sentences(answer), _sentences(target)
     if not left or not right:
         return 0.0
-    shared = {word for theirs in right for ours in left for word in _common(theirs, ours)}
+    # Of several longest subsequences this is the one that the package picks, too.
+    shared = {ours[place] for theirs in right for ours in left for place in lcs_positions(ours, theirs)}
     recall = len(shared) / len({word for sentence in right for word in sentence})
     precision = len(shared) / len({word for sentence in left for word in sentence})
     return 100.0 * 2.0 * (precision * recall / (precision + recall + 1e-8))
@@ -83,32 +84,10 @@ def _sentences(text: str) -> list[list[str]]:
     return [sentence.split() or [""] for sentence in text.split(".") if sentence]
 
 
-def _common(left: Sequence[str], right: Sequence[str]) -> set[str]:
-    """Return the words of the longest common subsequence.
-
-    It is the one that `rouge` picks where there are several.
-    """
-    lengths = [[0] * (len(right) + 1) for _ in range(len(left) + 1)]
-    for i, word in enumerate(left, 1):
-        above, row = lengths[i - 1], lengths[i]
-        for j, other in enumerate(right, 1):
-            row[j] = above[j - 1] + 1 if word == other else max(above[j], row[j - 1])
-    common, i, j = set(), len(left), len(right)
-    while i and j:
-        if left[i - 1] == right[j - 1]:
-            common.add(left[i - 1])
-            i, j = i - 1, j - 1
-        elif lengths[i - 1][j] > lengths[i][j - 1]:
-            i -= 1
-        else:
-            j -= 1
-    return common
-
-
 def number_share(answer: str, target: str) -> float:
     """Return the share of the answer's whole numbers that are the target.
 
-    It is in points, 0 without a number.
+    The unit is points. An answer without a number scores 0.
 
     >>> number_share("Paragraph 3, not paragraph 12", "3"), number_share("none", "3")
     (50.0, 0.0)
@@ -120,8 +99,8 @@ def number_share(answer: str, target: str) -> float:
 def class_named(answer: str, target: str) -> float:
     """Score 100 over the number of classes that the answer names.
 
-    The right one must be among them, else it is 0. `target` is JSON with `label` and `classes`. A class that is a part
-    of the right one's name does not count.
+    It scores 0 where the right one is not among them. `target` is JSON with `label` and `classes`. A class whose name
+    is a part of the right one's does not count.
 
     >>> target = json.dumps({"label": "animal", "classes": ["animal", "food", "sport"]})
     >>> class_named("Type: animal", target), class_named("animal or food", target), class_named("sport", target)
@@ -141,9 +120,8 @@ def class_named(answer: str, target: str) -> float:
 def code_line_similarity(answer: str, target: str, *, blank_lines: bool = False) -> float:
     """Compare the answer's first line of code to the target.
 
-    The similarity is in whole points, as fuzzywuzzy's `ratio`. Lines with a back quote, `#` or `//` are passed over.
-    Blank ones too, as in lm-evaluation-harness; with `blank_lines` one after the first line of text is taken, as the
-    benchmark's own code does.
+    The similarity is fuzzywuzzy's `ratio`, in whole points. Lines with a back quote, `#` or `//` are passed over, and
+    blank ones, as in lm-evaluation-harness. With `blank_lines` a blank line counts too, as in the benchmark's own code.
 
     >>> code_line_similarity("# next\\n    return a + b", "    return a + b"), code_line_similarity("", "x = 1")
     (100.0, 0.0)
@@ -166,7 +144,7 @@ def _line_of_code(answer: str, *, blank_lines: bool = False) -> str:
 def exponential_similarity(answer: str, target: str) -> float:
     """Score 100 where the answer's first number is the target.
 
-    It is halved with every 10 points between them, 0 without one.
+    Every 10 points between the two halve the score. Without a number it is 0.
 
     >>> exponential_similarity("70%", "70"), exponential_similarity("about 60", "70%")
     (100.0, 50.0)
@@ -180,7 +158,7 @@ def exponential_similarity(answer: str, target: str) -> float:
 def concordance_index(answer: str, target: str) -> float:
     """Return the share of pairs of numbers that are in the target's order.
 
-    It is in points, 0 unless it has the same numbers.
+    The unit is points. An answer with other numbers than the target scores 0.
 
     >>> concordance_index("2, 1, 3", "1, 2, 3"), concordance_index("1, 2", "1, 2, 3")
     (66.66666666666667, 0.0)

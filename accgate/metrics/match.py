@@ -1,13 +1,13 @@
 """Scores by comparison of text, numbers, JSON and its schemas, and labels.
 
-Each gives 0 to 100 points.
+Every score is from 0 to 100 points.
 """
 
 import json
 import re
 import unicodedata
 from collections.abc import Callable
-from functools import cache, lru_cache, partial
+from functools import lru_cache
 from typing import Any, Literal
 
 from accgate.metrics.forms import filled, label_form, squad_form
@@ -18,7 +18,7 @@ JsonKind = Literal["any", "object", "array"]
 
 RIGHT = 100.0
 WRONG = 0.0
-# a letter or a number, with signs that are part of it, alone or before what it labels: "(B)", "-1.", "**B**: Paris"
+# A letter or a number, with signs that are part of it, alone or before what it labels: "(B)", "-1.", "**B**: Paris".
 _LABEL = re.compile(
     r"(?:[^\w+#%=/-]|_|-\s)*(?:\+(?=\d))?(?P<label>[^\W\d_](?:\+{1,2}|#|-(?!\s))?|(?<![<>])-?\d{1,2})"
     r"(?:(?:[^\w+#%=/-]|_)*|\s*[).:\]]\W*\s\S.*)",
@@ -33,7 +33,7 @@ def _points(right: bool) -> float:
 def exact_match(answer: str, target: str, *, ignore_case: bool = False) -> float:
     """Score 100 where answer and target are the same text.
 
-    White space around them does not count.
+    White space around both is ignored.
 
     >>> exact_match(" Paris", "Paris"), exact_match("paris", "Paris"), exact_match("paris", "Paris", ignore_case=True)
     (100.0, 0.0, 100.0)
@@ -43,10 +43,10 @@ def exact_match(answer: str, target: str, *, ignore_case: bool = False) -> float
 
 
 def normalized_match(answer: str, target: str) -> float:
-    """Score `exact_match` of texts as SQuAD normalises them.
+    """Score 100 where both are the same text as SQuAD normalises them.
 
-    They are without case, punctuation, English articles and repeated space. Where nothing would be left of a text it
-    stays, so that only `A` is `A`.
+    Case, punctuation, English articles and repeated spaces are ignored. A text of which nothing would be left stays as
+    it is, so that only `A` equals `A`.
 
     >>> normalized_match("The Eiffel  tower.", "eiffel tower"), normalized_match("the", "A"), normalized_match("a", "A")
     (100.0, 0.0, 100.0)
@@ -55,7 +55,7 @@ def normalized_match(answer: str, target: str) -> float:
 
 
 def contains(answer: str, target: str) -> float:
-    """Score 100 where the answer contains the target, by case.
+    """Score 100 where the answer contains the target, case included.
 
     >>> contains("The pass key is 71432.", "71432")
     100.0
@@ -66,7 +66,7 @@ def contains(answer: str, target: str) -> float:
 def contains_share(answer: str, target: str) -> float:
     """Return the share of the target's texts that the answer contains.
 
-    They are a JSON list, whatever the case, as RULER's string_match_all has it.
+    The target is a JSON list of texts. Case is ignored, as in RULER's string_match_all.
 
     >>> contains_share("Those are 12 and ABC.", '["12", "abc", "34", "56"]')
     50.0
@@ -81,7 +81,7 @@ def contains_share(answer: str, target: str) -> float:
 def numeric_match(answer: str, target: str) -> float:
     """Score 100 where both are the same number, whatever the notation.
 
-    `1,234.0` is `1{,}234`, `.5` is `1/2`.
+    For example `1,234.0` equals `1{,}234`, and `.5` equals `1/2`.
 
     >>> numeric_match("$18", "18"), numeric_match("18.5", "18"), numeric_match("-$1/2", "-0.5")
     (100.0, 0.0, 100.0)
@@ -103,7 +103,7 @@ def json_match(answer: str, target: str) -> float:
 def json_fields(answer: str, target: str) -> float:
     """Return the share of the target object's fields that the answer has.
 
-    They have the same value, and it is in points.
+    A field must have the same value. The unit is points.
 
     >>> json_fields('{"name": "Ada", "age": 36}', '{"name": "Ada", "age": 37}')
     50.0
@@ -119,8 +119,8 @@ def json_fields(answer: str, target: str) -> float:
 def json_value(text: str, whole: Callable[[str], float] = int) -> tuple[Any] | None:
     """Return the JSON value in a tuple, since null is a value too.
 
-    None where the text is not JSON (RFC 8259). `whole` reads whole numbers, of which Python's `int` takes no more than
-    4,300 digits.
+    The tuple tells null, which is a value, from text that is not JSON (RFC 8259), which gives None. `whole` reads whole
+    numbers, of which Python's `int` takes no more than 4,300 digits.
 
     >>> json_value("null"), json_value("{'a': 1}"), json_value("NaN")
     ((None,), None, None)
@@ -144,68 +144,64 @@ def json_valid(answer: str, _: str = "", *, kind: JsonKind = "any") -> float:
     """
     value = json_value(answer, _whole)
     kinds: type[Any] = {"any": object, "object": dict, "array": list}[kind]
-    return 100.0 if value is not None and isinstance(value[0], kinds) else 0.0
+    return _points(value is not None and isinstance(value[0], kinds))
 
 
 def _json_schema(*, formats: bool = False) -> Metric:
-    validator = cache(partial(_validators, formats))
-
     def conforms(answer: str, target: str) -> float:
-        accepts = validator()(target)
+        accepts = _validator(target, formats)
         value = json_value(answer, _whole)
-        return 100.0 if value is not None and accepts(value[0]) else 0.0
+        return _points(value is not None and accepts(value[0]))
 
-    return Metric("json_schema", conforms, prepare=validator)
+    return Metric("json_schema", conforms, prepare=_jsonschema)
 
 
-def _validators(formats: bool) -> Callable[[str], Callable[[Any], bool]]:
-    """Return the function that tells whether a value keeps to a schema.
+def _jsonschema() -> Any:
+    return required("jsonschema", "json_schema needs jsonschema")
 
-    It is by the schema's text.
-    """
-    jsonschema = required("jsonschema", "json_schema needs jsonschema")
+
+@lru_cache(maxsize=256)
+def _validator(text: str, formats: bool) -> Callable[[Any], bool]:
+    """Return the function that tells whether a value keeps to the schema in a text."""
+    jsonschema = _jsonschema()
     from jsonschema_specifications import REGISTRY
     from referencing.exceptions import Unresolvable
 
-    @lru_cache(maxsize=256)
-    def validator(text: str) -> Callable[[Any], bool]:
-        parsed = json_value(text, _whole)
-        schema: Any = parsed[0] if parsed else None
-        if not isinstance(schema, (dict, bool)):
-            raise ValueError("json_schema: the target is not a JSON schema, it is not a JSON object")
-        if isinstance(schema, dict) and not isinstance(schema.get("$schema", ""), str):
-            raise ValueError("json_schema: the target is not a JSON schema: its $schema is not text")
-        kind: Any = jsonschema.validators.validator_for(schema, default=jsonschema.Draft202012Validator)
+    parsed = json_value(text, _whole)
+    schema: Any = parsed[0] if parsed else None
+    if not isinstance(schema, (dict, bool)):
+        raise ValueError("json_schema: the target is not a JSON schema: it is not a JSON object")
+    if isinstance(schema, dict) and not isinstance(schema.get("$schema", ""), str):
+        raise ValueError("json_schema: the target is not a JSON schema: its $schema is not text")
+    kind: Any = jsonschema.validators.validator_for(schema, default=jsonschema.Draft202012Validator)
+    try:
+        kind.check_schema(schema)
+    except jsonschema.SchemaError as error:
+        raise ValueError(f"json_schema: the target is not a JSON schema: {error.message}") from error
+    # a registry without retrieval: a schema must not fetch anything
+    checker = kind(schema, registry=REGISTRY, format_checker=kind.FORMAT_CHECKER if formats else None)
+
+    def accepts(value: Any) -> bool:
         try:
-            kind.check_schema(schema)
-        except jsonschema.SchemaError as error:
-            raise ValueError(f"json_schema: the target is not a JSON schema: {error.message}") from error
-        # a registry without retrieval: a schema must not fetch anything
-        checker = kind(schema, registry=REGISTRY, format_checker=kind.FORMAT_CHECKER if formats else None)
+            return bool(checker.is_valid(value))
+        except Unresolvable as error:
+            raise ValueError(f"json_schema: the target's reference {error.ref!r} leads nowhere") from error
+        except (RecursionError, OverflowError):  # too deep to follow, or 1e999 where multipleOf divides
+            return False
 
-        def accepts(value: Any) -> bool:
-            try:
-                return bool(checker.is_valid(value))
-            except Unresolvable as error:
-                raise ValueError(f"json_schema: the target's reference {error.ref!r} leads nowhere") from error
-            except (RecursionError, OverflowError):  # too deep to follow, or 1e999 where multipleOf divides
-                return False
-
-        return accepts
-
-    return validator
+    return accepts
 
 
 def _whole(digits: str) -> int | float:
-    """Read the number.
+    """Read a whole number of any length.
 
-    Python turns no more than 4,300 digits to an int.
+    Python turns no more than 4,300 digits into an int.
     """
     return int(digits) if len(digits) < 4300 else float(digits)
 
 
 def same(left: Any, right: Any) -> bool:
-    """Equality of JSON values, in which true is not 1."""
+    """Tell whether two JSON values are equal, where true is not 1."""
     pairs = [(left, right)]  # a stack, since JSON may be nested deeper than Python recurses
     while pairs:
         left, right = pairs.pop()
@@ -224,7 +220,7 @@ def same(left: Any, right: Any) -> bool:
 def choice(text: str) -> str | None:
     """Return the label of the choice that a text names, in upper case.
 
-    None where it names none.
+    A text that names none gives None.
 
     >>> choice("(b)"), choice("B. Paris"), choice("A dog"), choice("-1")
     ('B', 'B', None, '-1')
@@ -236,19 +232,19 @@ def choice(text: str) -> str | None:
 def multiple_choice(answer: str, target: str) -> float:
     """Score 100 where the answer names the target's choice.
 
-    It is with or without brackets, dot, emphasis and the choice's text.
+    Brackets, a dot, emphasis and the choice's text may stand around it.
 
     >>> multiple_choice("(B)", "B"), multiple_choice("**B.** Paris", "(B)"), multiple_choice("B or C", "B")
     (100.0, 100.0, 0.0)
     """
-    named = choice(answer)
-    return 100.0 if named is not None and named == choice(target) else 0.0
+    label = choice(answer)
+    return _points(label is not None and label == choice(target))
 
 
 def classification(answer: str, target: str) -> float:
     """Score 100 where both are the same label.
 
-    Case, quotes, brackets, emphasis and sentence marks around it do not count.
+    Case, and quotes, brackets, emphasis and sentence marks around it, are ignored.
 
     >>> classification(" **Not entailment**.", "not entailment"), classification("not-entailment", "not entailment")
     (100.0, 0.0)

@@ -1,6 +1,6 @@
-"""The metric `math` of mathematical answers that are equal.
+"""The metric `math`, which compares mathematical answers.
 
-math-verify tells in a process that can be ended.
+math-verify compares them in a process that can be ended.
 """
 
 import atexit
@@ -26,14 +26,14 @@ _START = "import sys; sys.path[:] = {!r}; from accgate.metrics.equality import s
 class NoDecision(Exception):
     """Two answers could not be compared within the limits.
 
-    They are neither right nor wrong.
+    Such an answer is neither right nor wrong: its sample has failed.
     """
 
 
 class Comparer:
     """A process that compares answers, one pair after the other.
 
-    A new one takes the place of one that ended.
+    A process that ends is replaced by a new one.
     """
 
     def __init__(self, seconds: float, megabytes: int = MEGABYTES) -> None:
@@ -97,10 +97,7 @@ class Comparer:
         return f"its process ended with code {process.returncode}"
 
     def stop(self) -> None:
-        """End the process.
-
-        It is harmless where there is none.
-        """
+        """End the process, if there is one."""
         process, self._process = self._process, None
         if process is not None:
             atexit.unregister(self.stop)
@@ -123,7 +120,7 @@ def _refuse_missing() -> None:
 def _has_answer(answer: str, target: str) -> bool:
     """Tell whether an answer holds something to compare.
 
-    It has something in a box or, without one, is a word, the target, or prose with mathematics.
+    Anything in a box is enough. Without a box it must be a word, the target, or prose with mathematics.
     """
     if (boxed := box_content(answer)) is not None:
         return bool(boxed)

@@ -1,6 +1,6 @@
 """A metric with its function, bounds, direction and options.
 
-Here are the errors of naming one, too.
+The errors of naming one are here, too.
 """
 
 import importlib
@@ -20,10 +20,7 @@ Built = TypeVar("Built")
 
 
 def needs_more(answer: str, target: str) -> float:  # noqa: ARG001
-    """Refuse to score.
-
-    The metric is no function of an answer and a target.
-    """
+    """Refuse to score by answer and target alone."""
     raise TypeError("this score needs more than answer and target")
 
 
@@ -62,7 +59,7 @@ class Metric:
     def against(self, answer: str, targets: Sequence[str]) -> float:
         """Score an answer against several reference texts, in points.
 
-        It is by the metric's own rule, else the best.
+        The metric's own rule decides, else the best of the single scores.
 
         Raises
         ------
@@ -85,8 +82,8 @@ class Metric:
     def found(self, answer: str, targets: Sequence[str], score: float) -> bool | None:
         """Tell whether something was read in an answer that got this score.
 
-        None where its extraction alone knows. An answer of which its form leaves nothing was read where it is a target
-        itself.
+        None means that only the extraction can know. An answer of which the form leaves nothing was read where it is a
+        target itself.
         """
         if self.finds is not None:
             return any(self.finds(answer, target) for target in targets)
@@ -98,7 +95,7 @@ class Metric:
     def width(self) -> float | None:
         """Points from the worst score to the best.
 
-        None where there is no bound.
+        A metric without a bound has none.
         """
         return None if self.lowest is None or self.highest is None else self.highest - self.lowest
 
@@ -122,7 +119,7 @@ def required(module: str, fault: str, extra: str = "metrics") -> Any:
 
 
 class UnknownMetric(ValueError):
-    """No metric has this name.
+    """No metric or statistic has this name.
 
     The message says which one is near.
     """
@@ -131,7 +128,7 @@ class UnknownMetric(ValueError):
 class BadOption(ValueError):
     """A metric's option is unknown or out of range.
 
-    `option` names it, None where it is not one alone.
+    `option` is its name, or None where several together are wrong.
     """
 
     def __init__(self, message: str, option: str | None = None) -> None:
@@ -165,7 +162,7 @@ def builders_of(
 def build_with(name: str, build: Callable[..., Built], options: Mapping[str, Any]) -> Built:
     """Build the metric or statistic of a name from its options.
 
-    They are the keyword-only parameters of `build`.
+    Options are the keyword-only parameters of `build`.
 
     Raises
     ------
@@ -186,7 +183,7 @@ def options_of(build: Callable[..., Any]) -> dict[str, inspect.Parameter]:
 
 
 def check_option(name: str, build: Callable[..., Any], option: str, value: Any) -> Any:
-    """Return the option's value of the type that its parameter declares.
+    """Return the option's value in the type of its parameter.
 
     Raises
     ------

@@ -1,6 +1,8 @@
 """MMMU's score.
 
-It takes a letter found in the reply for multiple choice, a number or phrase for open questions.
+A multiple choice is scored by the letter that the reply gives, an open question by a number or phrase in it.
+
+Reference: Yue et al. 2023, arXiv 2311.16502, and the evaluation code that its authors publish.
 
 Reference: Yue et al. 2023, arXiv 2311.16502, and the evaluation code that its authors publish.
 """
@@ -27,9 +29,9 @@ NUMBERS = (
 def mmmu(answer: str, target: str, *, as_published: bool = False) -> float:
     """Score 100 where the reply has the right letter, number or phrase.
 
-    It goes by MMMU's rules. `target` is JSON with the dataset's `question_type`, `options` and `answer`; lists may be
-    written as Python writes them. Where MMMU's own code finds no letter and would draw one at random, the letter is
-    read as that of any other multiple choice, or this gives 0 if `as_published`.
+    The rules are MMMU's. `target` is JSON with the dataset's `question_type`, `options` and `answer`; lists may be
+    written as Python writes them. Where MMMU's own code finds no letter it would draw one at random. Here the letter is
+    then read as that of any other multiple choice, or `as_published` gives 0.
 
     >>> question = {"question_type": "multiple-choice", "options": "['cat', 'dog']", "answer": "B"}
     >>> mmmu("The answer is (B).", json.dumps(question)), mmmu("Neither.", json.dumps(question))
@@ -58,9 +60,9 @@ def _letter(answer: str, question: Any, *, as_published: bool) -> str | None:
 
 
 def _finds(answer: str, target: str, *, as_published: bool) -> bool:
-    """Tell whether a reply holds a letter where one is asked for.
+    """Tell whether a reply holds an answer.
 
-    Else it holds anything.
+    To a multiple choice that is a letter, to an open question any text.
     """
     question = json.loads(target)
     if question["question_type"] == "multiple-choice":
@@ -71,7 +73,7 @@ def _finds(answer: str, target: str, *, as_published: bool) -> bool:
 def _list(value: object) -> list[str]:
     """Read a list, or a text that is one in Python's notation.
 
-    Any other text is the only item.
+    A text in any other form is the only item.
     """
     if isinstance(value, str) and value.lstrip().startswith("["):
         try:
@@ -84,7 +86,7 @@ def _list(value: object) -> list[str]:
 def letter_of(reply: str, options: list[str]) -> str | None:
     """Return the letter that a reply names, the last of several.
 
-    It is in brackets, alone, or by an option's text.
+    It may stand in brackets, alone, or be given by its option's text.
 
     >>> letter_of("(A) is wrong, so (B)", ["cat", "dog"]), letter_of("it must of course be the dog", ["cat", "dog"])
     ('B', 'B')
@@ -105,9 +107,9 @@ def letter_of(reply: str, options: list[str]) -> str | None:
 
 
 def _open_answers(reply: str) -> Iterator[str | float]:
-    """Return the answers that an open reply may give.
+    """Yield the answers that an open reply may give.
 
-    They are the ends of its telling sentences, and the numbers in them.
+    They are the ends of sentences with a hint such as "so " or "answer ", and the numbers in them.
     """
     parts = re.split(r"\.\s(?=[A-Z])|\n", reply.strip().strip(".").lower())
     ends = []
@@ -129,7 +131,7 @@ def _open_answers(reply: str) -> Iterator[str | float]:
 def _forms(text: str) -> list[str | float]:
     """Write a number to two places, or a text in small letters.
 
-    A single letter has a space beside it.
+    A single letter gets a space beside it, so that it matches no part of a word.
     """
     bare = text.strip()
     try:

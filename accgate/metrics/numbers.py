@@ -1,6 +1,6 @@
-"""Numbers as people and models write them, with one reading for all.
+"""Numbers as people and models write them, read in one way everywhere.
 
-They are `$1,234.50`, `1{,}234`, `½`, `2 1/2`, `1e3`, `٢١`. docs/tasks.md says what is read which way, and where
+Examples are `$1,234.50`, `1{,}234`, `½`, `2 1/2`, `1e3`, `٢١`. docs/tasks.md says how each is read, and where
 lm-evaluation-harness reads otherwise.
 """
 
@@ -63,7 +63,7 @@ _BEFORE, _AFTER = "$€£¥₹*_` ", ".,;:!*_`$€£¥₹% \u00a0"
 def numbers_in(text: str, language: str = "") -> Iterator[Number]:
     """Yield the numbers in a text, in its order.
 
-    Exponents (`m^2`), indices (`x_1`) and figures of a name (`CO2`) are none.
+    Exponents (`m^2`), indices (`x_1`) and figures of a name (`CO2`) are no numbers.
     """
     text = _FOOTNOTE.sub("", plain(text, language))
     for match in _NUMBER.finditer(text):
@@ -74,8 +74,8 @@ def numbers_in(text: str, language: str = "") -> Iterator[Number]:
 def number_in(text: str, which: Literal["first", "last"] = "last", language: str = "") -> str | None:
     """Return the first or last number in a text, in plain notation.
 
-    None where there is none. The last is what stands alone behind the first `####`, GSM8K's mark, where a text has it.
-    Numbers are read as the language writes them, or that of the text's last word for "answer".
+    None means that it has none. In a text with `####`, GSM8K's mark, the last number is the first that stands alone
+    after such a mark. Numbers are read as `language` writes them, or that of the text's last word for "answer".
 
     >>> number_in("That makes $1,234.50, as wanted."), number_in("Half of it: 1/2"), number_in("It is 6-3")
     ('1234.5', '0.5', '3')
@@ -96,7 +96,7 @@ def number_in(text: str, which: Literal["first", "last"] = "last", language: str
 def number_of(text: str, language: str = "") -> Number | None:
     """Return the number that a whole text is.
 
-    Currency, percent sign and full stop do not count. None where it is none.
+    Currency, percent sign and a final full stop are ignored. A text that is no number gives None.
 
     >>> number_of("-$5"), number_of("18 apples"), number_of("1/3")
     (Decimal('-5'), None, Fraction(1, 3))
@@ -112,9 +112,7 @@ def number_of(text: str, language: str = "") -> Number | None:
 
 
 def same_number(left: Number, right: Number) -> bool:
-    """Tell whether two numbers are equal, exactly.
-
-    0.333 is not 1/3.
+    """Tell whether two numbers are exactly equal.
 
     >>> same_number(Decimal("0.5"), Fraction(1, 2)), same_number(Decimal("0.333"), Fraction(1, 3))
     (True, False)
@@ -156,7 +154,7 @@ def plain(text: str, language: str = "") -> str:
 def _ascii(character: str) -> str:
     """Write a digit, full-width sign or vulgar fraction in ASCII.
 
-    Digits are of any script, and others stay as they are.
+    Digits of every script are written. Other characters stay.
     """
     if character.isascii():
         return character
@@ -170,9 +168,9 @@ def _ascii(character: str) -> str:
 
 
 def _is_part_of_a_name(text: str, match: re.Match[str]) -> bool:
-    """Tell whether digits are an exponent or its base, an index, or part of a name.
+    """Tell whether digits are an exponent, its base, an index, or part of a name.
 
-    One figure after a letter is part of one, as in `m^2`, `x_{12}`, `CO2`.
+    A single figure after a letter is part of a name, as in `CO2`.
     """
     if _BASE.match(text, match.end()):
         return True
@@ -203,9 +201,9 @@ def _value(match: re.Match[str]) -> Number | None:
 
 
 def _power_of(value: Decimal, power: str | None) -> Number | None:
-    """Compute a power.
+    """Raise a number to a power.
 
-    The sign binds less, so that -2^2 is -4. None where it is too large to be written out.
+    The sign binds less, so that -2^2 is -4. A result too long to write out gives None.
     """
     if power is None:
         return value

@@ -1,6 +1,6 @@
 """Tokens that answer and target share, whatever their order.
 
-They give precision, recall, F, SQuAD's scores, and EM_h.
+The scores are precision, recall, F, SQuAD's scores, and EM_h.
 """
 
 from collections import Counter
@@ -17,10 +17,7 @@ Mean = Callable[[float, float, float], float]  # of precision and recall, with a
 
 
 class Matched(NamedTuple):
-    """How many tokens answer and target share.
-
-    It has how many the answer and the target have, too.
-    """
+    """How many tokens answer and target share, and how many each has."""
 
     shared: float
     answer: float
@@ -30,7 +27,7 @@ class Matched(NamedTuple):
     def precision(self) -> float:
         """Share of the answer that is matched.
 
-        It is 0 for an empty answer.
+        An empty answer has 0.
         """
         return self.shared / self.answer if self.answer else 0.0
 
@@ -38,16 +35,13 @@ class Matched(NamedTuple):
     def recall(self) -> float:
         """Share of the target that is matched.
 
-        It is 0 for an empty target.
+        An empty target has 0.
         """
         return self.shared / self.target if self.target else 0.0
 
     @property
     def f(self) -> float:
-        """Harmonic mean of precision and recall.
-
-        It is 0 where nothing is matched.
-        """
+        """Harmonic mean of precision and recall."""
         return harmonic_mean(self.precision, self.recall)
 
     def points(self, measure: Measure) -> float:
@@ -58,13 +52,13 @@ class Matched(NamedTuple):
 def harmonic_mean(precision: float, recall: float) -> float:
     """Compute F1, 0 where both are 0.
 
-    It takes the operations of rouge-score and SQuAD in their order, equal to the last bit.
+    Operations are in the order of rouge-score and SQuAD, so that results are equal to the last bit.
     """
     return 2 * precision * recall / (precision + recall) if precision + recall > 0 else 0.0
 
 
 def in_common(answer: Iterable[Hashable], target: Iterable[Hashable]) -> int:
-    """Size of the intersection of two multisets.
+    """Return the size of the intersection of two multisets.
 
     >>> in_common("aab", "abbc")
     2
@@ -89,8 +83,8 @@ LEAST, MOST = 0.001, 1000.0  # of a and beta, so that their squares stay finite
 def f_a(precision: float, recall: float, a: float) -> float:
     """Compute F_a = (1 + a^2) P R / (a^2 (P + R)).
 
-    Hu and Zhou print it so (arXiv 2404.09135). It is 0 where P and R are 0. Above 1 for a below 1: its largest value is
-    (1 + a^2) / (2 a^2).
+    Hu and Zhou print it so (arXiv 2404.09135). Where P and R are 0 it is 0. With a below 1 it may be above 1: its
+    largest value is (1 + a^2) / (2 a^2).
 
     >>> round(f_a(0.5, 1.0, 1.0), 4), round(f_a(0.5, 1.0, 2.0), 4)
     (0.6667, 0.4167)
@@ -102,7 +96,7 @@ def f_a(precision: float, recall: float, a: float) -> float:
 def f_beta(precision: float, recall: float, beta: float) -> float:
     """Compute van Rijsbergen's F_beta = (1 + beta^2) P R / (beta^2 P + R).
 
-    It is 0 where P and R are 0.
+    Where P and R are 0 it is 0.
 
     >>> round(f_beta(0.5, 1.0, 1.0), 4), round(f_beta(0.5, 1.0, 2.0), 4)
     (0.6667, 0.8333)
@@ -123,7 +117,7 @@ def squad_exact_match(answer: str, target: str) -> float:
 def squad_f1(answer: str, target: str, *, version: Literal["1.1", "2.0"] = "1.1") -> float:
     """Compute SQuAD's F1, 0 to 100 points.
 
-    They differ where nothing is left of a text: version 1.1 gives 0, 2.0 gives 100 where nothing is left of both.
+    The versions differ where nothing is left of a text: 1.1 gives 0, 2.0 gives 100 where nothing is left of both.
 
     >>> squad_f1("in Paris, France", "Paris"), squad_f1("the", "a"), squad_f1("the", "a", version="2.0")
     (50.0, 0.0, 100.0)
@@ -137,9 +131,9 @@ def squad_f1(answer: str, target: str, *, version: Literal["1.1", "2.0"] = "1.1"
 def _counting(
     name: str, points: Callable[[Matched], float], split_by: Tokenizer, stem: bool, highest: float = 100.0
 ) -> Metric:
-    """Build the metric that gives points for the counts of two texts.
+    """Build a metric from a function of how many tokens two texts share.
 
-    Of two blank ones everything is matched. A text that has no token counts as a label, so that `A` is not `the`.
+    Two blank texts match wholly. A text without a token counts as a label, so that `A` is not `the`.
     """
     split = tokenizer(split_by, stem=stem)
 

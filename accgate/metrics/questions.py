@@ -1,6 +1,6 @@
-"""Short answers to questions, by the rules of the benchmarks' own scripts.
+"""Short answers to questions, scored as the benchmarks' own scripts do.
 
-They are SQuAD 2, TriviaQA, and DROP.
+The benchmarks are SQuAD 2, TriviaQA and DROP.
 """
 
 import json
@@ -30,9 +30,9 @@ def squad_v2(
 ) -> float:
     """Compute SQuAD 2's score, 0 to 100 points.
 
-    It is the best over the targets, of which an empty one means that there is no answer. An answer that says
-    `no_answer` is the empty one, which is right where the question has no answer and nowhere else. `as_published` takes
-    a text of which the normalisation leaves nothing for an empty one, as the script does.
+    The best score over the targets counts; an empty target means that there is no answer. An answer that says
+    `no_answer` is the empty one, which is right where the question has no answer and nowhere else. With `as_published`
+    a text of which the normalisation leaves nothing is an empty one, as in the script.
 
     >>> squad_v2("Unanswerable.", [""]), squad_v2("in Paris", [""]), squad_v2("in Paris", ["Paris"])
     (100.0, 0.0, 66.66666666666666)
@@ -52,8 +52,8 @@ def squad_v2(
 def triviaqa(answer: str, target: str, *, measure: Measure = "exact", as_published: bool = False) -> float:
     """Compute TriviaQA's score, 0 to 100 points.
 
-    Punctuation is space, so that `Grand-Prix` is two words. `as_published` compares texts of which nothing is left as
-    the script does, to which they are all the same.
+    Punctuation counts as space, so that `Grand-Prix` is two words. With `as_published` all texts of which nothing is
+    left are the same, as in the script.
 
     >>> triviaqa("The Grand Prix!", "grand-prix"), triviaqa("grand prix of Rome", "Grand Prix", measure="f1")
     (100.0, 66.66666666666666)
@@ -79,8 +79,8 @@ def drop(
 ) -> float:
     """Compute DROP's score, 0 to 100 whole points.
 
-    It is the best over the right answers, each of one span or more. Words are compared as sets. A span with numbers
-    earns nothing unless the answer's has one of them, and spans are paired so that the sum is largest.
+    The best score over the right answers counts, each of one span or more. Words are compared as sets. A span with
+    numbers earns nothing unless the answer's span has one of them. Spans are paired so that the sum is largest.
 
     Parameters
     ----------
@@ -122,7 +122,7 @@ def _right_answers(target: str) -> list[list[str]]:
 def _drop_form(text: str) -> str:
     """Write a span as DROP compares it.
 
-    It is words, also of a hyphen, and numbers as floats.
+    Hyphens separate words, and numbers are written as floats.
     """
     words = (_drop_word(token.lower()) for token in re.split(r"[ -]", text))
     return " ".join(" ".join(words).split())
@@ -154,7 +154,7 @@ def _drop_f1(ours: Sequence[str], theirs: Sequence[str]) -> float:
 def _share(answer: Bag, target: Bag) -> float:
     """Compute F1 of two sets of words.
 
-    An empty set has precision, or recall, 1.
+    An empty answer has precision 1, an empty target recall 1.
     """
     numbers = {word for word in target if _is_number(word)}
     if numbers and not numbers & answer:
@@ -168,7 +168,7 @@ def _share(answer: Bag, target: Bag) -> float:
 def best_pairs(shares: list[list[float]]) -> float:
     """Return the largest sum over pairs of a row and a column.
 
-    Each is used once.
+    Each row and each column is used once.
     """
     if len(shares) == len(shares[0]) == 1:
         return shares[0][0]

@@ -1,6 +1,6 @@
 """The metrics and the statistics over samples by name.
 
-They have their options, bounds and direction.
+Each is built from its options.
 """
 
 from __future__ import annotations
@@ -32,13 +32,6 @@ if TYPE_CHECKING:
 FAMILIES = (
     match, mathematics, overlap, rouge, translation, instructions, longbench, mmmu, questions, calls, kinds,
 )  # fmt: skip
-
-
-class UnknownAggregate(ValueError):
-    """No statistic has this name.
-
-    The message says which one is near.
-    """
 
 
 @cache
@@ -83,7 +76,7 @@ def get(name: str, **options: Any) -> Metric:
 def describe(name: str, **options: Any) -> Metric:
     """Return the metric of this name as far as bounds, direction and kind go.
 
-    It scores nothing, and needs no package.
+    The result scores nothing and needs no package.
 
     Raises
     ------
@@ -106,7 +99,7 @@ def aggregate(name: str, **options: Any) -> Aggregate:
 
     Raises
     ------
-    UnknownAggregate
+    UnknownMetric
         When there is none.
     BadOption
         When an option is not the statistic's, or not in its range.
@@ -119,5 +112,5 @@ def aggregate(name: str, **options: Any) -> Aggregate:
     """
     name = name.replace("equalized", "equalised")  # fairlearn's spelling
     if name not in aggregate_builders():
-        raise UnknownAggregate(f"no aggregate {name!r}; {nearest(name, aggregate_builders())}")
+        raise UnknownMetric(f"no aggregate {name!r}; {nearest(name, aggregate_builders())}")
     return build_with(name, aggregate_builders()[name], options)

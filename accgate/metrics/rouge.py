@@ -1,6 +1,6 @@
-"""ROUGE, by what an answer shares with the target text, 0 to 100 points.
+"""ROUGE, by the n-grams and subsequences that an answer shares with the target.
 
-It is n-grams and subsequences. Source: C.-Y. Lin, ROUGE: a package for automatic evaluation of summaries, ACL workshop
+Scores are 0 to 100 points. Source: C.-Y. Lin, ROUGE: a package for automatic evaluation of summaries, ACL workshop
 2004. With the default options `rouge_1`, `rouge_2`, `rouge_n`, `rouge_l` and `rouge_lsum` are rouge-score's F-measures
 to the last bit.
 """
@@ -32,9 +32,9 @@ def shared_n_grams(answer: Sequence[str], target: Sequence[str], n: int) -> Matc
 
 
 def shared_subsequence(answer: Sequence[str], target: Sequence[str]) -> Matched:
-    """Return ROUGE-L's counts.
+    """Return ROUGE-L's counts of two lists of tokens.
 
-    They are the length of the longest common subsequence, and both lengths.
+    Shared is the length of their longest common subsequence.
     """
     return Matched(lcs_length(answer, target), len(answer), len(target))
 
@@ -42,7 +42,7 @@ def shared_subsequence(answer: Sequence[str], target: Sequence[str]) -> Matched:
 def shared_union(answer: Sequence[Sequence[str]], target: Sequence[Sequence[str]]) -> Matched:
     """Return ROUGE-Lsum's counts over sentences.
 
-    It is the union of each target sentence's subsequences, no token counted twice.
+    Shared is the union of each target sentence's subsequences; no token counts twice.
     """
     union: list[str] = []
     for sentence in target:
@@ -52,7 +52,7 @@ def shared_union(answer: Sequence[Sequence[str]], target: Sequence[Sequence[str]
 
 
 def lcs_length(first: Sequence[str], second: Sequence[str]) -> int:
-    """Length of the longest common subsequence of two lists of tokens.
+    """Return the length of the longest common subsequence of two lists.
 
     >>> lcs_length("police killed the gunman".split(), "the gunman killed police".split())
     2
@@ -67,7 +67,7 @@ def lcs_length(first: Sequence[str], second: Sequence[str]) -> int:
 def lcs_positions(reference: Sequence[str], candidate: Sequence[str]) -> list[int]:
     """Find one longest common subsequence's positions in the reference.
 
-    Of several it is the one that rouge-score takes.
+    Of several subsequences this is the one that rouge-score takes.
 
     >>> lcs_positions("a b c d".split(), "b x d".split())
     [1, 3]
@@ -88,7 +88,7 @@ def lcs_positions(reference: Sequence[str], candidate: Sequence[str]) -> list[in
 
 
 def _lcs_rows(first: Sequence[str], second: Sequence[str]) -> Iterator[int]:
-    """Return the rows of the subsequences' table, one a token of the first.
+    """Yield the rows of the subsequences' table, one a token of the first list.
 
     A row is the bits of one integer: bit j is 0 where the length grows from column j to j + 1, so that a length is a
     count of zeros. Source: H. Hyyrö, Bit-parallel LCS-length computation revisited, AWOCA 2004.

@@ -21,7 +21,7 @@ _HAN = re.compile("([\u3400-\u4dbf\u4e00-\u9fff\U00020000-\U0003ffff])")
 def tokenizer(name: Tokenizer, *, stem: bool = False) -> Tokenize:
     """Return the function that splits a text into tokens.
 
-    Its first call loads the package that it needs.
+    A missing package shows at its first call.
 
     Parameters
     ----------
@@ -64,7 +64,7 @@ def tokenizer(name: Tokenizer, *, stem: bool = False) -> Tokenize:
 
 
 def rouge(text: str) -> list[str]:
-    """Tokens of rouge-score's default tokenizer."""
+    """Split a text as rouge-score's default tokenizer does."""
     if text.isascii():  # the same six times as fast
         return text.translate(_ASCII).split()
     return _ROUGE.findall(text.lower())
@@ -73,7 +73,7 @@ def rouge(text: str) -> list[str]:
 def words(text: str) -> list[str]:
     """Split a text into runs of letters, marks and digits of any script.
 
-    They are in lower case and NFKC form.
+    They are in lower case and in NFKC form.
     """
     return _plain(text).translate(_SPACED).split()
 
@@ -81,7 +81,7 @@ def words(text: str) -> list[str]:
 def characters(text: str) -> list[str]:
     """Split a text into letters and digits of any script, with their marks.
 
-    They are in lower case and NFKC form.
+    They are in lower case and in NFKC form.
     """
     letters: list[str] = []
     for word in words(text):
@@ -104,9 +104,9 @@ def _plain(text: str) -> str:
 
 
 class _Spaced(dict[int, str]):
-    """Translation of every character that is in no word to a space.
+    """Translation of every character that no word contains to a space.
 
-    It is looked up once per character.
+    Each character is classed once.
     """
 
     def __missing__(self, code: int) -> str:

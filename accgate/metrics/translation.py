@@ -1,7 +1,7 @@
 """Scores of translations and transcripts, in points.
 
-BLEU, chrF and TER are by sacrebleu, error rates by jiwer. Of error rates lower is better, and they are above 100 where
-the answer is much too long.
+BLEU, chrF and TER are computed by sacrebleu, error rates by jiwer. Of error rates lower is better; they exceed 100
+where an answer is much too long.
 """
 
 import math

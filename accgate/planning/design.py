@@ -146,7 +146,8 @@ def task_source(config: Config, name: str, *, loaded: bool = True) -> TaskSource
             return TaskSource(name, settings, unloaded_definition(settings.lm_eval, settings.options))
         table = f"[tasks.{name}.options] of {config.source.path}"
         harness = load_from_harness(settings.lm_eval, settings.options, config.folder, config.trees, table)
-        return TaskSource(name, settings, harness_definition(harness), harness)
+        definition = harness_definition(harness.name, harness.metric, harness.higher_is_better)
+        return TaskSource(name, settings, definition, harness)
     definition = read_definition(config.definition_path(name)).with_choice(settings.choose)
     definition = replace(definition.with_reasoning(settings.reasoning), trees=config.trees)
     _refuse_lacking(settings, definition, definition.metric(loaded=loaded).kind)

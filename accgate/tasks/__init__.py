@@ -1,7 +1,4 @@
-"""Tasks.
-
-They have definitions, datasets, prompts, answer extraction and generated samples.
-"""
+"""Tasks, from their definitions to samples and answers."""
 
 import lazy_loader
 

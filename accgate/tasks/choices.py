@@ -1,6 +1,6 @@
 """Multiple choice.
 
-It has the options of a row, and the option that a model finds likeliest.
+A row has options, of which a model finds one likeliest.
 """
 
 import math
@@ -22,17 +22,17 @@ ROUNDING = 1e-12  # of a sum of log-probabilities, relative
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """One option, with its label, and the text that the label stands for."""
+    """One option of a multiple choice, with its label and its text."""
 
     label: str
     text: str
 
 
 class Choice(NamedTuple):
-    """What a model finds likeliest.
+    """The option that a model finds likeliest.
 
-    It is the option's label, None of a tie, and the text that a record's reply has. `confidence` is the share that one
-    option has of all options' likelihood, 0 to 1.
+    `label` is None where several tie. `text` is the reply of the record. `confidence` is the share that one option has
+    of all options' likelihood, 0 to 1.
     """
 
     label: str | None
@@ -50,7 +50,7 @@ def _choice_of(likeliest: Sequence[Option], confidence: float) -> Choice:
 def chosen_label(text: str) -> str | None:
     """Return the label in a choice's text.
 
-    None of a tie.
+    A tie has none.
     """
     return None if text.startswith(TIE) else text.partition(SEPARATOR)[0]
 
@@ -81,7 +81,7 @@ def continuation(choices: Choices, option: Option) -> str:
 def likeliest_option(choices: Choices, options: Sequence[Option], scores: Sequence[LogProbs]) -> Choice:
     """Choose the likeliest option by its continuation's log-probabilities.
 
-    Where every token of all options is equally likely the options tie, however long they are.
+    Where every token of all options is equally likely, which no model gives, all options tie.
 
     Examples
     --------

@@ -1,9 +1,9 @@
 """The Python code in a reply.
 
-It is in fences or marks of any kind, or in prose without one. A block ends at the first closing fence behind which its
-code is Python, since a docstring may hold fences too. Of several the one counts that defines a name which the program
-needs, as EvalPlus keeps the definitions that the entry point needs (evalplus/sanitize.py); what a block needs of the
-others before it, imports and helpers, goes before it.
+Code is in fences or marks of any kind, or in prose without one. A block ends at the first closing fence behind which
+its code is Python, since a docstring may hold fences too. Of several blocks the one counts that defines a name which
+the program needs, as EvalPlus keeps the definitions that the entry point needs (evalplus/sanitize.py). Imports and
+helpers that this block takes from earlier ones go before it.
 """
 
 import ast
@@ -20,18 +20,21 @@ PROGRAMS = 2  # raise it where other code is read from a reply than before; part
 MARK = "```"
 UNLABELLED = frozenset({"", "code", "text"})
 MARKDOWN = frozenset({"markdown", "md"})
+# Names of Python behind a fence.
 _PYTHON = re.compile(r"i?python[23]?(?:-repl)?|py[23]?|pycon|tool_code")
+# A line with a fence, which may stand in a quote or a list, and its language.
 _FENCE = re.compile(
     r"(?P<lead>[ \t>]*(?:(?:[-*+]|\d{1,9}[.)])[ \t][ \t>]*)*)(?P<mark>`{3,}|~{3,})"
     r"[\s{.]*(?P<language>[\w+#-]*)[^`]*"
 )
 # A fence behind words.
 _BEHIND = re.compile(r"^([^`\n]*[\w)\]}\"'!?,:;])[ \t]*(```(?:py|python)?)[ \t]*$", re.MULTILINE)
+# Lines with which code begins in prose, with which a function begins, and a function on one line of prose.
 _START = re.compile(r"^[ \t]*(?:(?:async[ ]+def|def|class|import|from)\b|@\w)", re.MULTILINE)
 _DEF = re.compile(r"^[ \t]*(?:async[ ]+)?def[ ]+\w+[ ]*\(", re.MULTILINE)
 _INLINE = re.compile(r"(?:async[ ]+)?def[ ]+\w+[ ]*\(.*")
 _WORD = re.compile(r"\w+")
-# Around code, at an edge of a line: of MBPP's prompt and Code Llama's, and of chat templates.
+# Marks around code at an edge of a line: those of MBPP's prompt, of Code Llama's, and of chat templates.
 _TOKENS = r"(?:<\|[a-z]\w*\|>(?:assistant\b)?|</s>)+"
 _MARK = re.compile(rf"(?m)^[ \t]*(?:{_TOKENS}|<s>|\[/?(?:BEGIN|DONE|END|PYTHON|CODE)\][ \t]*$)|{_TOKENS}[ \t]*$")
 _TAG_NAMES = "pre|code|python|py|script|source|program|answer|solution"
@@ -44,9 +47,9 @@ _LONGEST = 100_000  # characters that are parsed as one: Python 3.10's parser ov
 
 
 class Block(NamedTuple):
-    """A piece of code.
+    """A piece of code in a reply.
 
-    It is `closed` where its end is in the reply, and `labelled` where it says that it is Python.
+    It is `closed` where its end is in the reply, and `labelled` where a mark says that it is Python.
     """
 
     code: str
@@ -58,7 +61,7 @@ class Block(NamedTuple):
 class Patience:
     """Characters that may still be parsed for one reply.
 
-    Some replies are made so that every beginning nearly is Python.
+    Some replies are made so that every beginning of them is nearly Python, and parsing them would take for ever.
     """
 
     left: int = 400_000
@@ -67,9 +70,9 @@ class Patience:
 def python_in(reply: str, program: str = "", which: Literal["first", "last"] = "last") -> str | None:
     """Find the Python code in a reply.
 
-    None where there is none. The first or last block of those that define a name which `program` has, else of those
-    that say they are Python and define anything, else of all. Invisible characters are left out where the code is no
-    Python with them.
+    A reply without code gives None. Blocks that define a name in `program` come first, then those that are labelled as
+    Python and define anything, then all others; `which` picks the first or last of these. Invisible characters are left
+    out where the code is no Python with them.
 
     >>> python_in("Run it:\\n```bash\\npython a.py\\n```\\nwith\\n```Python3\\ndef f():\\n    return 1\\n```")
     'def f():\\n    return 1\\n'
@@ -86,9 +89,9 @@ def python_in(reply: str, program: str = "", which: Literal["first", "last"] = "
 
 
 def _code_in(text: str, needed: set[str], which: Literal["first", "last"]) -> str | None:
-    """Return the code by the first reading that gives a needed name.
+    """Return the code of the first reading that gives a name the program needs.
 
-    Else it is by the first that gives any.
+    Where no reading does, it is that of the first reading with code.
     """
     if _is_code(text) and not _MARK.search(text):
         return text
@@ -112,7 +115,7 @@ def _code_in(text: str, needed: set[str], which: Literal["first", "last"]) -> st
 def _readings(text: str) -> Iterator[list[Block]]:
     """Yield the blocks of a text, the surest reading first.
 
-    It is by fences, by tags of HTML, and without either.
+    A reading goes by fences, by HTML's tags, or by neither.
     """
     yield _opened_blocks(text)
     yield fenced_blocks(text)
@@ -123,9 +126,9 @@ def _readings(text: str) -> Iterator[list[Block]]:
 
 
 def _opened_blocks(text: str) -> list[Block]:
-    """Return the blocks of a text that continues one which the prompt opened.
+    """Return the blocks of a text whose first fence the prompt opened.
 
-    There are none where it does not begin with code.
+    A text that does not begin with code has none.
     """
     fence = next((match["mark"] for match in map(_FENCE.fullmatch, text.split("\n")) if match), None)
     blocks = fenced_blocks(f"{fence}python\n{text}") if fence else []
@@ -136,7 +139,7 @@ def _opened_blocks(text: str) -> list[Block]:
 def fenced_blocks(text: str) -> list[Block]:
     """Return the fenced blocks of a text that can be Python, in their order.
 
-    Those of other languages are left out.
+    Blocks of other languages are left out.
     """
     lines, place, patience = text.split("\n"), 0, Patience()
     blocks: list[Block] = []
@@ -147,8 +150,8 @@ def fenced_blocks(text: str) -> list[Block]:
         language = fence["language"].lower()
         labelled = _PYTHON.fullmatch(language) is not None
         can_be = labelled or language in UNLABELLED
-        left = patience if can_be else Patience(0)
-        code, closed, place = _to_its_end(lines, place, fence["lead"], fence["mark"], left)
+        allowed = patience if can_be else Patience(0)
+        code, closed, place = _to_its_end(lines, place, fence["lead"], fence["mark"], allowed)
         if language in MARKDOWN:
             blocks += fenced_blocks(code)
         elif can_be and code.strip():
@@ -186,7 +189,8 @@ def _without_lead(lines: Sequence[str], lead: str) -> str:
 def _repaired(block: Block) -> str:
     """Repair the code of a block.
 
-    It is without HTML's escapes where it is Python then, and the beginning of one that was cut.
+    HTML's escapes are resolved where that gives Python. Of code that was cut off only the beginning that is Python
+    stays.
     """
     plain = html.unescape(block.code)
     code = plain if _tree(block.code) is None and _is_code(plain) else block.code
@@ -194,9 +198,9 @@ def _repaired(block: Block) -> str:
 
 
 def _prompted(text: str) -> str:
-    """Return what was typed in a session of Python's.
+    """Return what was typed in an interactive session of Python.
 
-    It is empty where definitions stand beside it, whose docstrings have some.
+    Next to definitions there is none: their docstrings may hold such lines.
     """
     return "" if _START.search(text) else "\n".join(match[1] or "" for match in _PROMPT.finditer(text))
 
@@ -204,8 +208,8 @@ def _prompted(text: str) -> str:
 def unfenced_code(text: str) -> str:
     """Return the code of a text without a fence.
 
-    It is all of it where it is Python, else from a definition or import on, or empty. What follows `def` and is no
-    Python is given as it is: it is wrong code, not a reply without any.
+    A text that is all Python is returned whole, else its part from a definition or import on, else nothing. What
+    follows `def` counts even where it is no Python: it is wrong code, and not a reply without code.
     """
     if _is_code(text):
         return text
@@ -233,16 +237,16 @@ def unfenced_code(text: str) -> str:
 def _is_code(text: str) -> bool:
     """Tell whether a text is Python, or the rest of a function.
 
-    Words that parse as Python are none.
+    Words that happen to parse as Python are no code.
     """
     tree = None if _TILDES.search(text) else _tree(text)
     return _is_body(text) if tree is None else not all(map(_is_prose, tree.body))
 
 
 def _is_prose(node: ast.stmt) -> bool:
-    """Tell whether a statement does nothing, as words that parse as Python.
+    """Tell whether a statement does nothing, as words that parse as Python do.
 
-    Such are `Done`, `Yes, it is`, `Answer: add`.
+    Examples are `Done`, `Yes, it is` and `Answer: add`.
     """
     is_idle = isinstance(node, ast.Expr) or (isinstance(node, ast.AnnAssign) and node.value is None)
     return is_idle and not any(isinstance(each, (ast.Call, ast.Await, ast.Yield)) for each in ast.walk(node))
@@ -257,7 +261,7 @@ def _is_body(text: str) -> bool:
 def _dedent(text: str) -> str:
     """Strip the first line's indentation from a text.
 
-    It goes up to a line that has less.
+    A line with less indentation ends the text.
     """
     indent = text[: len(text) - len(text.lstrip(" \t"))]
     lines = []
@@ -271,7 +275,7 @@ def _dedent(text: str) -> str:
 def parsable(code: str, patience: Patience | None = None) -> str:
     """Return the longest beginning of a text that is Python, in whole lines.
 
-    It is empty where none is.
+    Where no line is, it is empty.
 
     >>> parsable("def f():\\n    return 1\\nThat is it.")
     'def f():\\n    return 1'
@@ -293,7 +297,7 @@ def parsable(code: str, patience: Patience | None = None) -> str:
 def _parse(code: str) -> ast.Module | None:
     """Parse a piece of code.
 
-    None for a long one, and for what the parser refuses otherwise than by a SyntaxError.
+    Long code gives None, and so does code that the parser refuses otherwise than by a SyntaxError.
     """
     return parse_python(code) if len(code) <= _LONGEST else None
 
@@ -306,9 +310,9 @@ def _tree(code: str) -> ast.Module | None:
 
 
 def defined_names(code: str) -> set[str]:
-    """Name the functions and classes at the top of a piece of code.
+    """Name what a piece of code defines at its top.
 
-    Values that are assigned there have names, too.
+    These are functions, classes and values that are assigned.
     """
     tree = _tree(code)
     if tree is None:
@@ -319,9 +323,9 @@ def defined_names(code: str) -> set[str]:
 
 
 def _with_helpers(codes: Sequence[str], names: Sequence[set[str]], place: int) -> str:
-    """Put before a block those that have what it needs.
+    """Put earlier blocks that a block needs before it.
 
-    They stand before it and only define or import.
+    Only blocks that define or import and do nothing else are taken.
     """
     code, own = codes[place], set(names[place])
     for earlier in range(place - 1, -1, -1):

@@ -1,6 +1,6 @@
 """A conversation and its tools.
 
-They are read from templates or a dataset's column, and written as the text that an id is of.
+Both are read from templates or a dataset's column, and written as the text from which a sample's id is computed.
 """
 
 import json
@@ -20,9 +20,9 @@ EXAMPLE = 'messages = [{ role = "user", content = "{{ question }}" }], or "{{ co
 
 
 def conversation_faults(messages: Any, tools: Any, tool_choice: Any) -> Iterator[tuple[Key, str]]:
-    """Yield every fault of the three keys that shows before a row is read.
+    """Yield the faults of the three keys that show before a row is read.
 
-    Each has its key.
+    Each comes with its key.
     """
     for key, value in (("messages", messages), ("tools", tools)):
         if isinstance(value, str) and (fault := template_fault(value)):
@@ -56,8 +56,8 @@ def _written_faults(messages: Any) -> Iterator[tuple[Key, str]]:
 def messages_of(written: Any, scope: Scope) -> Messages:
     """Return the messages of a row.
 
-    They are templates filled one by one, or the JSON list that one template gives. Of a dataset's messages only what a
-    model is shown is taken; dates, languages and the like stay behind.
+    They are templates that are filled one by one, or the JSON list that one template gives. A dataset's messages lose
+    all that no model is shown, as dates and languages.
 
     Raises
     ------
@@ -120,6 +120,8 @@ def last_user(messages: Messages) -> int:
     """Return the place of the user's last message.
 
     Raises CannotRender where the user says nothing.
+
+    Raises CannotRender where the user says nothing.
     """
     places = [place for place, message in enumerate(messages) if message["role"] == "user"]
     if not places:
@@ -130,8 +132,8 @@ def last_user(messages: Messages) -> int:
 def transcript(messages: Messages, tools: Sequence[Mapping[str, Any]] = (), tool_choice: Any = None) -> str:
     r"""Write the conversation as one text that no other conversation has.
 
-    Each message has a line with its role and what it has beside its content; a line of content that could be taken for
-    one begins with a backslash.
+    Each message begins with a line that has its role and all fields but its content. A line of content that could be
+    taken for such a line begins with a backslash.
 
     >>> print(transcript(({"role": "user", "content": "Hi\n<assistant>"}, {"role": "assistant", "content": "Well,"})))
     <user>

@@ -1,6 +1,6 @@
-"""A task definition.
+"""A task definition that was read and checked.
 
-It has its checked content, the place of its faults, its metric and its direction.
+It knows the places of its faults, its metric and its direction.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from accgate.inputs.typed import parse_table_of
 from accgate.metrics.code import DESCRIBING, entry_point_of, files_digest, own_file, own_files, unloaded_metric
 from accgate.sandbox.declared import Code, CodeFailed, CodeProcess
 from accgate.tasks.faults import aggregate_faults, definition_faults
-from accgate.tasks.schema import ChosenBy, DefinitionFile, ReasoningUse
+from accgate.tasks.schema import ChosenBy, DefinitionFile, Mode, ReasoningUse
 
 if TYPE_CHECKING:
     from accgate.metrics.aggregates.base import Aggregate
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 class Definition:
     """A checked definition.
 
-    Its file is only for the places of faults, and None for a task that has none of ours. `trees` are the repositories
-    that decide: of their files a user's metric may open only those that it consists of.
+    `_file` serves the places of faults; a task of lm-eval has none. `trees` are the repositories whose rules decide: of
+    their files a user's metric may open only those that it consists of.
     """
 
     content: DefinitionFile
@@ -46,14 +46,14 @@ class Definition:
     def fault(self, key: Key, text: str) -> BadInput:
         """Return the error about the value at a key.
 
-        It has the definition's file and line.
+        The message has the definition's file and line.
         """
         return KeyFaults((key, text)) if self._file is None else BadInput(self._file.error(key, text))
 
     def metric(self, *, loaded: bool = True) -> metrics.Metric:
         """Build the metric, with all that scoring needs.
 
-        Unless `loaded` it has bounds and direction alone, and neither packages nor a user's module need be there.
+        Unless `loaded` it has only bounds and direction, and neither packages nor a user's module need be there.
 
         Raises
         ------
@@ -80,27 +80,42 @@ class Definition:
     def statistic(self) -> Aggregate | None:
         """The statistic that is decided on instead of the mean.
 
-        It is there if the definition names one.
+        Most tasks name none.
         """
         content = self.content
         return None if content.aggregate is None else metrics.aggregate(content.aggregate, **content.aggregate_options)
 
     @property
     def higher_is_better(self) -> bool:
-        """The direction of the statistic that is decided on, or else of the metric. Loads no user's code."""
+        """The direction of the statistic that is decided on, or else of the metric.
+
+        No user's code is loaded for it.
+        """
         return (self.statistic or self.metric(loaded=False)).higher_is_better
 
     def with_reasoning(self, use: ReasoningUse | None) -> Definition:
-        """Return the same, with reasoning left out of what is read or kept.
+        """Return the same definition with another use of a model's reasoning.
 
-        It goes where `use` says.
+        None changes nothing.
         """
         return self if use is None else replace(self, content=replace(self.content, reasoning=use))
 
-    def with_choice(self, by: ChosenBy | None) -> Definition:
-        """Return the same with its multiple choice answered in another way.
+    def with_mode(self, mode: Mode | None) -> Definition:
+        """Return the same definition asked in another mode.
 
-        That is where `by` gives one.
+        None changes nothing. Raises KeyFaults where the task is a conversation, which only a chat takes.
+        """
+        content = self.content
+        if mode is None:
+            return self
+        if mode != "chat" and (content.messages is not None or content.tools is not None):
+            raise KeyFaults((("mode",), f"is {mode!r}, but the task is a conversation or has tools; leave mode out"))
+        return replace(self, content=replace(content, mode=mode))
+
+    def with_choice(self, by: ChosenBy | None) -> Definition:
+        """Return the same definition with its multiple choice answered in another way.
+
+        None changes nothing.
 
         Raises
         ------
@@ -114,7 +129,7 @@ class Definition:
             raise BadInput(f"{self.path}: has no [choices]; remove choose = {by!r}")
         content = replace(self.content, choices=replace(choices, by=by))
         for key, fault in aggregate_faults(content):
-            raise self.fault(key, f"{fault}; remove choose = {by!r}, which gives none")
+            raise self.fault(key, f"{fault}; remove choose = {by!r}, which gives no confidence")
         return replace(self, content=content)
 
 
@@ -149,9 +164,9 @@ def library_file(name: str) -> Path:
 
 
 def former_task(file: Path) -> str | None:
-    """Return the library's name for what its definition asked before.
+    """Return the library's name for what a definition of this name asked before.
 
-    It is there if the definition was written anew.
+    Only definitions that were written anew have one.
     """
     return FORMER.get(file.stem) if file.parent == FOLDER else None
 
@@ -160,11 +175,10 @@ def former_task(file: Path) -> str | None:
 
 
 def own_metric(name: str, code: Code, **options: Any) -> metrics.Metric:
-    """Return the metric of a user's function, by place or by registered name.
+    """Build the metric of a user's function, by place or by registered name.
 
-    The function is `(answer, target, **options) -> points`. `lowest` and `highest` (points; 0 and 100) and
-    `higher_is_better` among the options describe the score, and the function does not see them; infinite bounds are
-    none.
+    The function is `(answer, target, **options) -> points`. It does not see the options `lowest` and `highest` (points;
+    0 and 100) and `higher_is_better`, which describe the score. An infinite bound is no bound.
 
     Raises
     ------
@@ -196,7 +210,7 @@ def own_metric(name: str, code: Code, **options: Any) -> metrics.Metric:
 def _process(name: str, code: Code, options: str, state: str) -> CodeProcess:  # noqa: ARG001 (of its files)
     """Return the process with a metric's function.
 
-    It is there already where nothing changed.
+    The same process serves until its code changes.
     """
     place, _, function = (name if ":" in name else entry_point_of(name) or name).rpartition(":")
     own_place = place if own_file(name) is None else code.folder / place

@@ -1,7 +1,7 @@
 """The answer in a reply, and how sure the reply says that it is.
 
-An answer is found by its form, by regular expression, by JSON path, or is the whole reply. Confidence is read as
-`Confidence: 90%`, `.9`, `0,9`, `9/10`, `(0-100): 90`, "nine out of ten".
+An answer is found by its form, by a regular expression, by a JSON path, or is the whole reply. Confidence is read in
+forms such as `Confidence: 90%`, `.9`, `0,9`, `9/10`, `(0-100): 90`, "nine out of ten".
 """
 
 import json
@@ -28,9 +28,9 @@ _DIGITS = r"-?\??(?:\\d|\[0-9\])\+"  # as in `-?\d+`
 def by_form(
     reply: str, form: Form, which: Literal["first", "last"] = "last", program: str = "", language: str = ""
 ) -> str | None:
-    """Return the first or last number, what the last \boxed{} holds, or code.
+    """Return the first or last number, the last \\boxed{}, or Python code in a reply.
 
-    The code is Python. None where there is none.
+    A reply without any gives None.
 
     >>> by_form("It costs $1,200.", "number"), by_form("Nothing.", "number")
     ('1200', None)
@@ -43,7 +43,7 @@ def by_form(
 def reads_digits_alone(extract: Extract) -> bool:
     r"""Tell whether an extraction gives nothing but digits with a sign.
 
-    Every version reads these alike. Or it reads by itself.
+    All versions of reading numbers read these alike.
 
     >>> reads_digits_alone(Extract(regex=r"is (-?\d+)")), reads_digits_alone(Extract(regex="[0-9,.]+"))
     (True, False)
@@ -56,7 +56,7 @@ def reads_digits_alone(extract: Extract) -> bool:
 def by_regex(reply: str, pattern: str, which: Literal["first", "last"] = "last") -> str | None:
     """Return group 1 of the first or last match.
 
-    It is the whole match without groups. None where nothing matches.
+    A pattern without groups gives the whole match. None means that nothing matches.
 
     Raises
     ------
@@ -85,9 +85,9 @@ UNREAD_COST = 10_000  # characters, as which a bracket counts that cannot be rea
 
 
 def by_json_path(reply: str, path: str) -> str | None:
-    """Return the first value at the path in the reply's first JSON value.
+    """Return the first value at a path in the reply's first JSON value.
 
-    Text is as it is, others are JSON.
+    Text is returned as it is, any other value as JSON.
 
     >>> by_json_path('Sure: {"answer": {"n": 4}}', "$.answer.n")
     '4'
@@ -116,33 +116,33 @@ def _values_at(path: str, value: Any) -> list[Any]:
 def json_in(reply: str) -> tuple[Any] | None:
     """Return the first JSON object or array in a text.
 
-    Prose or a code fence may be around it. None without one. What begins as JSON and is none, as a reply that was cut
-    off, is passed over whole: a value within it is no answer.
+    Prose or a code fence may be around it; a text without one gives None. Text that begins as JSON and breaks off, as
+    in a reply that was cut, is passed over whole: a value within it is no answer.
     """
-    left = 10 * len(reply) + 100_000  # characters that are read, or a thousand unclosed brackets would each read all
+    budget = 10 * len(reply) + 100_000  # characters that are read, or a thousand unclosed brackets would each read all
     start = -1
-    while (match := _BRACKET.search(reply, start + 1)) is not None and left >= 0:
+    while (match := _BRACKET.search(reply, start + 1)) is not None and budget >= 0:
         start = match.start()
         try:
             return (_DECODER.raw_decode(reply, start)[0],)
         except json.JSONDecodeError as error:
-            left -= (len(reply) if error.msg.startswith("Unterminated") else error.pos) - start
-            left -= error.pos // 100  # the error counts the lines before it
+            budget -= (len(reply) if error.msg.startswith("Unterminated") else error.pos) - start
+            budget -= error.pos // 100  # the error counts the lines before it
             is_prose = error.pos == start + len(match[0]) and not _KEY.match(reply, error.pos)
         except (ValueError, RecursionError):  # a number of thousands of digits, or too deep
-            left -= UNREAD_COST
+            budget -= UNREAD_COST
             is_prose = False
         if not is_prose:
             end = _end_of(reply, start)
-            left -= end - start
+            budget -= end - start
             start = end
     return None
 
 
 def _end_of(text: str, start: int) -> int:
-    """Find the bracket that closes the one at a place, strings passed over.
+    """Find the bracket that closes the one at a place.
 
-    It is the end of the text without it.
+    Brackets in strings do not count. Without a closing one this is the end of the text.
     """
     depth = 0
     for match in _BRACKET_OR_STRING.finditer(text, start):
@@ -155,7 +155,7 @@ def _end_of(text: str, start: int) -> int:
 def check_json_path(path: str) -> str | None:
     """Say what is wrong with a JSON path.
 
-    None where it can be used.
+    A path that can be used gives None.
     """
     if path == WHOLE:
         return None
@@ -188,19 +188,21 @@ _STATED = re.compile(
     rf"|(?<![\d.,])(?P<first>{_FIGURE}){_PERCENT}\s*(?:confiden(?:t|ce)|sure|certain)\b(?!\W{{1,3}}interval)",
     re.IGNORECASE,
 )
+# Words before a figure that make it a bound or a part of a range.
 _BOUND = re.compile(
     r"\b(?:not|no|never|less|more|than|below|under|above|over|at (?:least|most)|up to|between|from)\b|[\s:=][<>≤≥]|-$",
     re.IGNORECASE,
 )
+# Text after a figure that makes it a range, an interval, a scale or a part of another word.
 _GOES_ON = re.compile(rf"(?i)(?:{_PERCENT})?[ ]*(?:(?:-|~|to|bis|or|±|\+/-|,)[ ]*\d|[)\]]?[ ]*[:=/])|\w|[.,]\d")
 
 
 def stated_confidence(text: str) -> float | None:
     """Return the share from 0 to 1 that a reply's last statement gives.
 
-    None where it gives none, or not one. Without a percent sign or a scale a number up to 1 is a share, and one above
-    10 and up to 100 a percentage. Those between may be of a scale to ten, and are not read, nor are ranges and bounds
-    ("95-99%", "over 90%").
+    None means that it states none that can be read. Without a percent sign or a scale, a number up to 1 is a share, and
+    one above 10 and up to 100 a percentage. Those between may be on a scale to ten and are not read; neither are ranges
+    and bounds ("95-99%", "over 90%").
 
     >>> stated_confidence("Confidence: .9"), stated_confidence("Confidence (0-100): 9"), stated_confidence("9 / 10")
     (0.9, 0.09, None)

@@ -1,6 +1,6 @@
-"""Faults of a task definition beyond the shape of its values.
+"""Faults of a task definition that the types of its keys do not show.
 
-Each has its key.
+Each comes with its key.
 """
 
 import os
@@ -29,7 +29,7 @@ ANSWER = "<<answer>>"  # where the reply's code goes in a program
 def definition_faults(content: DefinitionFile, folder: Path) -> Iterator[tuple[Key, str]]:
     """Yield every fault, with its key.
 
-    Files are looked for in the definition's folder.
+    Files are looked for in `folder`, where the definition lies.
     """
     yield from _dataset_faults(content.dataset, folder)
     if content.dataset.parts:
@@ -147,9 +147,9 @@ def _tool_faults(content: DefinitionFile, kind: metrics.Kind) -> Iterator[tuple[
 
 
 def aggregate_faults(content: DefinitionFile) -> Iterator[tuple[Key, str]]:
-    """Say why the statistic cannot be decided on, with the key.
+    """Yield why the statistic cannot be decided on, with the key.
 
-    There is nothing where it can, or where the mean decides.
+    A definition that is decided by its mean has no such fault.
     """
     if content.aggregate is None:
         if content.aggregate_options:

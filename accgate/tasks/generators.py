@@ -1,8 +1,8 @@
 """Generated tasks.
 
-Their rows are drawn from a seed, so that no dataset is needed and none can leak into training. Texts, prompts and sizes
-of RULER's tasks follow Hsieh et al. 2024, arXiv 2404.06654 (NVIDIA/RULER, Apache-2.0). Lengths count a word or a
-punctuation mark as a token, words come from a list of our own, and essays, which RULER uses too, are left out.
+Rows are drawn from a seed, so that no dataset is needed and none can leak into training. Texts, prompts and sizes of
+RULER's tasks follow Hsieh et al. 2024, arXiv 2404.06654 (NVIDIA/RULER, Apache-2.0). Three things differ: lengths count
+a word or a punctuation mark as a token, words come from a list of our own, and RULER's essays are left out.
 """
 
 import json
@@ -40,7 +40,7 @@ class CannotGenerate(ValueError):
 def tokens_in(text: str) -> int:
     """Count words and punctuation marks of a text.
 
-    It is about what common tokenisers make of it.
+    Common tokenisers give about the same number.
 
     >>> tokens_in("The sky is blue.")
     5
@@ -49,9 +49,9 @@ def tokens_in(text: str) -> int:
 
 
 def distinct(draw: Callable[[], Drawn], count: int) -> Iterator[Drawn]:
-    """Draw so many different things.
+    """Draw `count` different things.
 
-    A longer draw begins with the shorter one, so that subsets stay subsets.
+    A longer draw begins with the shorter one, so that samples of a smaller dataset stay samples of a larger one.
     """
     drawn: set[Drawn] = set()
     while len(drawn) < count:
@@ -64,15 +64,15 @@ def distinct(draw: Callable[[], Drawn], count: int) -> Iterator[Drawn]:
 def generators_of(name: str, seed: int, count: int) -> Iterator[random.Random]:
     """Return a generator of random numbers for each of so many rows.
 
-    So a row is the same however many there are.
+    A row is then the same however many rows there are.
     """
     return (random.Random(f"{name} {seed} {i}") for i in range(count))
 
 
 def pair_at(place: int) -> str:
-    """Return the word of two, as `silent-otter`, at a place of their list.
+    """Return the pair of words, as `silent-otter`, at a place of their list.
 
-    The place is below `PAIRS`.
+    Places are 0 to `PAIRS` - 1.
     """
     adjective, noun = divmod(place, len(NOUNS))
     return f"{ADJECTIVES[adjective]}-{NOUNS[noun]}"
@@ -84,9 +84,9 @@ OPERATIONS: Mapping[str, Callable[[int, int], int]] = {"+": operator.add, "-": o
 def arithmetic(
     *, seed: int = 0, count: int = 1000, low: int = 1, high: int = 99, operation: Literal["+", "-", "*"] = "+"
 ) -> Iterator[Row]:
-    """Distinct sums, differences or products of two whole numbers from `low` to `high`.
+    """Draw distinct sums, differences or products of two whole numbers.
 
-    Rows have `a`, `b`, `operation` and `answer`.
+    Numbers are from `low` to `high`. Rows have `a`, `b`, `operation` and `answer`.
 
     >>> [(row["a"], row["b"], row["answer"]) for row in arithmetic(count=2, high=9)]
     [(9, 7, 16), (5, 4, 9)]
@@ -103,8 +103,8 @@ def arithmetic(
 def passkey_retrieval(*, seed: int = 0, count: int = 100, length: int = 1024, digits: int = 5) -> Iterator[Row]:
     """Hide a pass key at a random depth of a text.
 
-    It is about `length` tokens long. A token is counted as a word or a punctuation mark, which is what common
-    tokenisers make of this text. Rows have `context` and `passkey`. After Mohtashami and Jaggi 2023, arXiv 2305.16300.
+    The text is about `length` tokens long (`tokens_in`). Rows have `context` and `passkey`. After Mohtashami and Jaggi
+    2023, arXiv 2305.16300.
 
     >>> row = next(passkey_retrieval(length=200))
     >>> row["passkey"] in row["context"], 180 <= tokens_in(row["context"]) <= 200
@@ -130,7 +130,7 @@ JOBS = ("nurse", "pilot", "baker", "welder", "editor", "farmer", "tailor", "chem
 def json_extraction(*, seed: int = 0, count: int = 200) -> Iterator[Row]:
     """Write sentences about a person, to be turned into a JSON object.
 
-    It has name, age, city and job. Rows have `text` and `answer`, the object as JSON text.
+    The object has name, age, city and job. Rows have `text` and `answer`, the object as JSON text.
 
     >>> sorted(json.loads(next(json_extraction())["answer"]))
     ['age', 'city', 'job', 'name']
@@ -165,10 +165,10 @@ def ruler_niah(
     values: int = 1,
     queries: int = 1,
 ) -> Iterator[Row]:
-    """Values of keys hidden in filler text, or among needles of other keys.
+    """Hide values of keys in filler text, or among needles of other keys.
 
-    `keys` are hidden with `values` each, and `queries` of them asked for. Rows have `input`, `prefix` and `outputs`,
-    the values.
+    Each of `keys` has `values` values, and `queries` of the keys are asked for. Rows have `input`, `prefix` and
+    `outputs`, the values.
 
     >>> row = next(ruler_niah(length=400, keys=2, values=2))
     >>> len(row["outputs"]), all(row["input"].count(value) == 1 for value in row["outputs"])
@@ -203,10 +203,7 @@ def _needle(value: Kind, key: str, each: str) -> str:
 
 
 def _niah_words(value: Kind, query: str, *, several: bool) -> tuple[str, str, str]:
-    """Return what stands before the text and after it.
-
-    It adds how the answer begins.
-    """
+    """Return the texts before and after the haystack, and the answer's beginning."""
     some, are, what, kind = ("Some", "are", "are all", value) if several else ("A", "is", "is", value[:-1])
     return (
         f"{some} special magic {kind} {are} hidden within the following text. Make sure to memorize it. "
@@ -231,7 +228,7 @@ def _draw(rng: random.Random, kind: Kind) -> str:
 def _unlike(rng: random.Random, kind: Kind, taken: set[str]) -> str:
     """Draw a text that is none of those taken.
 
-    It is no part of one, nor has one in it.
+    No text in `taken` is a part of it, and it is a part of none.
     """
     for _ in range(1000):
         text = _draw(rng, kind)
@@ -247,9 +244,10 @@ def _new(rng: random.Random, kind: Kind, taken: set[str]) -> str:
 
 
 def ruler_vt(*, seed: int = 0, count: int = 100, length: int = 4096, chains: int = 1, hops: int = 4) -> Iterator[Row]:
-    """Variables that are assigned from one another, in filler text, after a solved example.
+    """Hide variables that are assigned from one another in filler text.
 
-    Asked for are the `hops` + 1 variables of the first of the `chains`. Rows have `input`, `prefix` and `outputs`.
+    A solved example comes first. The question asks for the `hops` + 1 variables of the first of the `chains`. Rows have
+    `input`, `prefix` and `outputs`.
 
     >>> row = next(ruler_vt(length=700, hops=2))
     >>> all(f"VAR {name} =" in row["input"] for name in row["outputs"])
@@ -298,8 +296,8 @@ def _vt(rng: random.Random, length: int, chains: int, hops: int, *, letters: int
 def ruler_cwe(*, seed: int = 0, count: int = 100, length: int = 4096) -> Iterator[Row]:
     """Write a numbered list of words, after a solved example.
 
-    Ten of them come ten times as often as the others. Below 4,096 tokens they come 6 times and the others once. Rows
-    have `input`, `prefix` and `outputs`, the ten words.
+    Ten words come ten times as often as all others. In a text below 4,096 tokens they come 6 times and the others once.
+    Rows have `input`, `prefix` and `outputs`, the ten words.
 
     >>> row = next(ruler_cwe(length=1000))
     >>> len(set(row["outputs"])), row["input"].count(f" {row['outputs'][0]}")
@@ -322,10 +320,7 @@ def ruler_cwe(*, seed: int = 0, count: int = 100, length: int = 4096) -> Iterato
 
 
 def _cwe(rng: random.Random, count: int, repeats: tuple[int, int]) -> tuple[str, list[str]]:
-    """Write the question about a list of so many words.
-
-    Return also the ten that are common.
-    """
+    """Write the question about a list of so many words, and return the common ones."""
     words = [pair_at(place) for place in rng.sample(range(PAIRS), count)]
     entries = words[:10] * repeats[0] + words[10:] * repeats[1]
     rng.shuffle(entries)
@@ -342,7 +337,7 @@ def _cwe_question(words: str) -> str:
 def ruler_fwe(*, seed: int = 0, count: int = 100, length: int = 4096) -> Iterator[Row]:
     """Write coded words whose numbers fall with the square of their rank.
 
-    The first is dots, and asked for are the next three. Rows have `input`, `prefix` and `outputs`.
+    The most frequent word is dots, and the question asks for the next three. Rows have `input`, `prefix` and `outputs`.
 
     >>> row = next(ruler_fwe(length=500))
     >>> [row["input"].split().count(word) for word in row["outputs"]]
@@ -369,9 +364,9 @@ def ruler_fwe(*, seed: int = 0, count: int = 100, length: int = 4096) -> Iterato
 
 
 def _frequencies(room: int, ranks: int) -> list[int]:
-    """Return how often the word of each rank comes in a text.
+    """Return how often the word of each rank comes in a text of `room` tokens.
 
-    It has so many tokens, three of them for the dots.
+    The first word, the dots, takes three tokens.
     """
 
     def shares(total: int) -> list[int]:

@@ -1,6 +1,6 @@
 """Prompts, programs and rubrics from Jinja templates, in a sandbox.
 
-A task file is data and runs no code.
+A task file is data: its templates run no code outside the sandbox.
 """
 
 from __future__ import annotations
@@ -42,10 +42,10 @@ class CannotRender(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """What a template sees.
+    """The names that a template sees.
 
-    It is a row's columns, `row` the whole row, `examples` the few-shot rows, and further `names`. A column of the same
-    name as one of the further ones stays reachable as `row.NAME`.
+    They are a row's columns, `row` for the whole row, `examples` for the solved examples, and further `names`. Where a
+    column has one of the further names, `row.NAME` still gives the column.
     """
 
     row: Row
@@ -88,7 +88,7 @@ def _template(text: str, in_order: bool = False) -> Template:
 def template_fault(text: str) -> str | None:
     """Say what is wrong with a template's syntax.
 
-    None where nothing is.
+    A template without a fault gives None.
     """
     from jinja2 import TemplateSyntaxError
 
@@ -134,7 +134,7 @@ def render(text: str, scope: Scope, *, in_order: bool = False) -> str:
 def render_around(mark: str, text: str, scope: Scope) -> list[str]:
     """Render a template in parts, split where `mark` stands in it.
 
-    In a row it is a text like others.
+    `mark` in the text of a row splits nothing.
 
     Raises
     ------
@@ -148,7 +148,7 @@ def render_around(mark: str, text: str, scope: Scope) -> list[str]:
 def names_in(text: str) -> frozenset[str]:
     """Return the names that a template takes from outside.
 
-    Branches that never run are included.
+    Branches that never run count too.
     """
     from jinja2 import meta
 
@@ -166,7 +166,7 @@ class Rubric:
     def about(self, reply: str) -> str:
         """Return the prompt with this reply, which is shown as it is.
 
-        No template in it is filled.
+        No template within the reply is filled.
 
         Raises
         ------
@@ -184,7 +184,7 @@ class Rubric:
 def rubric_of(text: str, row: Row, names: Mapping[str, Any]) -> Rubric:
     """Return the rubric of a row.
 
-    It keeps of the row what its template uses.
+    Of the row it keeps only what the template uses.
 
     Raises
     ------
@@ -202,7 +202,7 @@ def rubric_of(text: str, row: Row, names: Mapping[str, Any]) -> Rubric:
 def render_list(key: str, text: str, scope: Scope) -> list[str]:
     """Return the texts of a template that gives a JSON list of them.
 
-    `key` is the template's, for messages.
+    Messages name the template by its `key`.
 
     Raises
     ------
@@ -215,7 +215,7 @@ def render_list(key: str, text: str, scope: Scope) -> list[str]:
 def json_list(key: str, text: str, what: str = "list", kind: type = object) -> list[Any]:
     """Return the JSON list in a rendered text.
 
-    Raise CannotRender for anything else, naming its template's `key`.
+    Anything else raises CannotRender, which names the template's `key`.
     """
     try:
         values = json.loads(text)
@@ -229,8 +229,9 @@ def json_list(key: str, text: str, what: str = "list", kind: type = object) -> l
 def unpack(text: str) -> Any:
     """Return the value of a JSON text.
 
-    Of a text that is none, it is what Base64, zlib and a pickled text hide. A pickle can run any code when it is
-    loaded, so none is: its opcodes are read, and only a single text is taken.
+    LiveCodeBench hides tests as JSON that is pickled, compressed by zlib and in Base64; such a text is unpacked first.
+    A pickle can run any code when it is loaded, so none is loaded: its opcodes are read, and only a single text is
+    taken.
 
     Raises
     ------
@@ -258,10 +259,7 @@ def unpack(text: str) -> Any:
 
 
 def _pickled_text(content: bytes) -> str:
-    """Return the text that a pickle of one text holds.
-
-    Nothing is loaded.
-    """
+    """Return the text that a pickle of one text holds, without loading it."""
     texts = []
     try:
         for opcode, argument, _ in pickletools.genops(content):

@@ -1,7 +1,4 @@
-"""The rows of a task, read or generated.
-
-Here are the solved examples that each of them shows.
-"""
+"""The rows of a task, read or generated, and its solved examples."""
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -19,7 +16,7 @@ from accgate.tasks.definition import Definition, former_task
 from accgate.tasks.generators import CannotGenerate, check_options, generate
 from accgate.tasks.prompts import CannotRender, Scope, names_in, render
 from accgate.tasks.sample import SUBSET, asked_of
-from accgate.tasks.schema import Join
+from accgate.tasks.schema import Dataset, Join
 from accgate.text import count_of, nearest, some_of
 
 NOTHING = ("", "False", "false", "0", "None")  # what a condition renders to where it does not hold
@@ -30,8 +27,9 @@ class Source:
     """The settings of accuracy.toml about a task's rows.
 
     `options` and `count` (rows to generate) serve generated tasks, and `seed` those whose options set none. `dataset`
-    and `few_shot` are files that take the place of the definition's, `subset` (one or several) that of its
-    `dataset.name`, `dataset.subsets` or `dataset.parts`. Of a part of a joined task `rows` are those of its file.
+    and `few_shot` are files in place of the definition's. `subset` (one or several) takes the place of its
+    `dataset.name`, `dataset.subsets` or `dataset.parts`. `rows` are those of a part of a joined task, where they come
+    from a local file.
     """
 
     options: Mapping[str, Any]
@@ -47,12 +45,24 @@ class Source:
         """Whether rows take the place of the definition's."""
         return self.dataset is not None or self.rows is not None
 
+    def picture_folder(self, definition: Definition) -> Path | None:
+        """Return the folder in which pictures are that rows name.
+
+        Parquet has none: its rows hold their pictures. So the guard knows every file that a task uses without opening
+        it.
+        """
+        dataset = definition.content.dataset
+        files = (self.dataset or dataset.file, None if dataset.join is None else dataset.join.file)
+        if any(map(is_parquet, files)):
+            return None
+        return definition.folder if self.dataset is None else self.dataset.parent
+
 
 def rows_of(definition: Definition, source: Source) -> tuple[Iterable[Row], Sequence[Row]]:
     """Return the dataset's rows, and all rows that may be solved examples.
 
-    The former can be gone through once. Of several subsets all rows are there at once: what is asked depends on which
-    they are of. Others are read one by one, and what is wrong with one is raised where it is reached.
+    The dataset's rows can be gone through once. Those of several subsets are read at once, since the prompt depends on
+    which subsets there are. Others are read one by one, and a fault in one is raised where it is reached.
 
     Raises
     ------
@@ -63,22 +73,22 @@ def rows_of(definition: Definition, source: Source) -> tuple[Iterable[Row], Sequ
     CannotEvaluate
         When the dataset cannot be had.
     """
-    _check_options(definition, source.options)
+    dataset = definition.content.dataset
+    refuse_faults(_option_faults(dataset, source.options))
     examples = _examples(definition, source)
     rows = _rows(definition, source, shown_first(definition, examples))
-    condition = definition.content.dataset.where
-    parameters = {**definition.content.dataset.parameters, **source.options}
-    rows = rows if condition is None else _rows_where(definition, rows, condition, parameters)
-    join = definition.content.dataset.join
-    rows = rows if join is None or source.is_given else _joined(definition, rows, join)
-    by_subset = definition.content.dataset.subsets or definition.content.columns.group == SUBSET
+    if dataset.where is not None:
+        rows = _rows_where(definition, rows, dataset.where, {**dataset.parameters, **source.options})
+    if dataset.join is not None and not source.is_given:
+        rows = _joined(definition, rows, dataset.join)
+    by_subset = dataset.subsets or definition.content.columns.group == SUBSET
     return list(rows) if by_subset else rows, examples
 
 
 def _joined(definition: Definition, rows: Iterable[Row], join: Join) -> Iterator[Row]:
-    """Join rows with the columns of their partners in a second source.
+    """Add to rows the columns of their partners in a second source.
 
-    A column of both keeps the first's value.
+    A column in both keeps the first source's value.
     """
     if join.file is not None:
         others = read_rows(definition.folder / join.file)
@@ -127,19 +137,15 @@ def with_subset(definition: Definition, source: Source) -> Definition:
     return replace(definition, content=replace(definition.content, dataset=chosen))
 
 
-def _check_options(definition: Definition, options: Mapping[str, Any]) -> None:
-    generator = definition.content.dataset.generator
-    if generator is None:
-        refuse_faults(_parameter_faults(definition.content.dataset.parameters, options))
-    else:
-        refuse_faults((("options", option), fault) for option, fault in check_options(generator, options))
+def _option_faults(dataset: Dataset, options: Mapping[str, Any]) -> Iterator[tuple[Key, str]]:
+    """Yield the faults of options for a generator, or for the definition's `where`.
 
-
-def _parameter_faults(parameters: Mapping[str, Any], options: Mapping[str, Any]) -> Iterator[tuple[Key, str]]:
-    """Yield options that no parameter of the definition has.
-
-    Values of another kind than the definition's are faults, too.
+    For `where` an option needs a parameter of its name, and a value of the same type.
     """
+    parameters = dataset.parameters
+    if dataset.generator is not None:
+        yield from ((("options", option), fault) for option, fault in check_options(dataset.generator, options))
+        return
     if options and not parameters:
         yield ("options",), "the task takes no options; only generated tasks do"
         return
@@ -153,9 +159,9 @@ def _parameter_faults(parameters: Mapping[str, Any], options: Mapping[str, Any])
 def _rows_where(
     definition: Definition, rows: Iterable[Row], condition: str, parameters: Mapping[str, Any]
 ) -> Iterator[Row]:
-    """Yield the rows for which the condition holds.
+    """Yield the rows for which a condition holds.
 
-    It renders to anything but nothing, False or 0.
+    A condition that renders to nothing, False or 0 does not hold.
     """
     number = selected = 0
     for number, row in enumerate(rows, 1):
@@ -187,9 +193,9 @@ def _rows(definition: Definition, source: Source, examples: Sequence[Row]) -> It
 
 
 def _hub_rows(definition: Definition, split: str) -> list[Row]:
-    """Yield the rows of a split.
+    """Return the rows of a split.
 
-    Several subsets come one after another, each row with the name of its own.
+    Rows of several subsets come one subset after another, each with its subset's name.
     """
     dataset = definition.content.dataset
     assert dataset.hub is not None
@@ -232,9 +238,9 @@ def _examples(definition: Definition, source: Source) -> Sequence[Row]:
 
 
 def shown_first(definition: Definition, rows: Sequence[Row]) -> Sequence[Row]:
-    """Return the solved examples that a row sees which is none of them.
+    """Return the solved examples of a row that is no example itself.
 
-    It is all of those that are drawn from.
+    Where examples are drawn, these are all that may be.
     """
     few_shot = definition.content.few_shot
     if few_shot.count is None or few_shot.seed is not None:
@@ -243,9 +249,9 @@ def shown_first(definition: Definition, rows: Sequence[Row]) -> Sequence[Row]:
 
 
 def _by_subset(definition: Definition, rows: Sequence[Row]) -> Mapping[Any, Sequence[Row]]:
-    """Group rows by the subset that each names.
+    """Group rows by the subset that they name.
 
-    It is all under None where none does, or the dataset has no several.
+    All are under None where none names one, or the dataset does not have several.
     """
     if not definition.content.dataset.subsets or not any(SUBSET in row for row in rows):
         return {None: rows}
@@ -258,7 +264,7 @@ def _by_subset(definition: Definition, rows: Sequence[Row]) -> Mapping[Any, Sequ
 def _examples_fault(definition: Definition, source: Source, fault: str) -> KeyFaults | BadInput:
     """Return the error of solved examples that are too few.
 
-    It is at the key that names them.
+    It is at the key that names the examples.
     """
     if source.few_shot is not None:
         return KeyFaults((("few_shot_dataset",), f"the task's few_shot.count {fault}"))
@@ -291,9 +297,9 @@ def _example_rows(definition: Definition, source: Source) -> Sequence[Row]:
 class SolvedExamples:
     """The solved examples of a task's rows, taken in the order of the rows.
 
-    An example that asks what the row asks is left out and one more is taken, as lm-evaluation-harness does within one
-    split (api/samplers.py). Prompts are compared, so other columns and another file do not hide it. The draws of other
-    rows stay as they are.
+    An example that asks the same as its row is left out and one more is taken, as lm-evaluation-harness does within one
+    split (api/samplers.py). Prompts are compared, so that an example in another file or with other columns is
+    recognised. The draws of other rows do not change.
     """
 
     def __init__(self, definition: Definition, source: Source, rows: Iterable[Row], pool: Sequence[Row]) -> None:
@@ -346,9 +352,9 @@ class SolvedExamples:
         return others[:number]
 
     def _asked_by(self, example: Row, first: Sequence[Row]) -> str | None:
-        """Return what an example would ask as a row.
+        """Return what an example would ask if it were a row.
 
-        It is behind the same examples.
+        The same examples stand before it.
         """
         if id(example) not in self._asked:
             self._asked[id(example)] = asked_of(self._definition.content, Scope(example, first))
@@ -358,7 +364,7 @@ class SolvedExamples:
 def read_rows(path: Path, key: str | None = None) -> list[Row]:
     """Read all rows of a JSONL, CSV, Parquet or JSON file.
 
-    `key` names a JSON object's list of rows.
+    `key` names the list of rows in a JSON object.
 
     Raises
     ------
@@ -369,7 +375,7 @@ def read_rows(path: Path, key: str | None = None) -> list[Row]:
 
 
 def _file_rows(path: Path, key: str | None) -> Iterator[Row]:
-    """Yield the rows of a file."""
+    """Yield the rows of a file, one by one."""
     plain_size(path, MOST)
     row = None
     if is_parquet(path):

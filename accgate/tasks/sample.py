@@ -1,7 +1,4 @@
-"""A sample of a task, one prompt with its target and its id.
-
-Here is how a row of the dataset becomes one.
-"""
+"""A sample of a task, and how a row of the dataset becomes one."""
 
 import base64
 import hashlib
@@ -22,7 +19,7 @@ from accgate.inputs.rows import Row
 from accgate.metrics import CALLS
 from accgate.metrics.calls import expected_calls
 from accgate.sandbox.assertions import BadCases, Case, cases_of
-from accgate.tasks.attacks.attack import Attack, attack_row, attack_text
+from accgate.tasks.attacks.attack import Attack, attack_text
 from accgate.tasks.choices import Option, options_of
 from accgate.tasks.conversation import Messages, last_user, messages_of, transcript
 from accgate.tasks.definition import Definition
@@ -47,12 +44,12 @@ SIGNATURES = ((b"\x89PNG", "png"), (b"\xff\xd8", "jpeg"), (b"GIF8", "gif"), (b"R
 class Sample:
     """One prompt with its target.
 
-    `prompt` is the whole prompt as one text, the system message first; `user` is the part without it, "" where
+    `prompt` is the whole prompt as one text, the system message first. `user` is the part without it, "" where
     `messages` has a conversation. `attacked` has the user's part or the conversation once more for each attack.
-    `images` are data URLs, `rubric` is the judge's prompt but for the reply, and `tools` are functions that the model
+    `images` are data URLs, `rubric` is the judge's prompt without the reply, and `tools` are functions that the model
     may call. `program` is the text around the places of the reply's code, `cases` are the tests of a whole program.
-    `part` names the task that a sample of a joined one is of. `own_id` is the dataset's own id, which people see in the
-    place of `id`, and which no digest holds.
+    `part` names the task that a sample of a joined one comes from. `own_id` is the dataset's own id, which people see
+    in place of `id`, and which no digest holds.
     """
 
     id: str
@@ -83,13 +80,13 @@ class Sample:
     def prefix(self) -> str:
         """The beginning of the reply, which the model continues.
 
-        It is "" where the conversation has none.
+        Most conversations have none, and it is "".
         """
         return prefix_of(self.messages)
 
 
 def sample_id(task: str, prompt: str, target: str, occurrence: int) -> str:
-    r"""First 16 hex digits of SHA-256 over `task \0 prompt \0 target \0 occurrence`.
+    r"""Return 16 hex digits of SHA-256 over `task \0 prompt \0 target \0 occurrence`.
 
     >>> sample_id("arithmetic", "1 + 1 =", "2", 0)
     '69dc3a0c0980ceb6'
@@ -106,8 +103,8 @@ def samples_of(
 ) -> Iterator[Sample]:
     """Make a sample of each row, in their order, with its solved examples.
 
-    Images are looked for in `folder`. A task with `columns.group = "subset"`, whose `rows` are a list, has no groups
-    where they are of one subset alone.
+    Images are looked for in `folder`. With `columns.group = "subset"` samples have no groups where all `rows` are of
+    one subset; `rows` is then a list.
 
     Raises
     ------
@@ -133,7 +130,7 @@ def samples_of(
 class OwnIds:
     """The ids that a dataset gives its samples.
 
-    They are in a column that is named or has a usual name.
+    They stand in the column that the definition names, or in one with a usual name.
     """
 
     def __init__(self, column: str | None) -> None:
@@ -147,9 +144,9 @@ class OwnIds:
         return (str(value).strip()[:LONGEST_ID] or None) if is_id else None
 
     def of(self, row: Row, number: int) -> str | None:
-        """Return the id of a row.
+        """Return the id that people see of a row.
 
-        It has its number where an earlier row has the same.
+        Where an earlier row has the same, the row's number is added.
 
         Raises
         ------
@@ -166,7 +163,7 @@ class OwnIds:
 
 
 class Occurrences:
-    """The samples so far, by the id of the first that is like each."""
+    """Counts of the samples so far that are alike."""
 
     def __init__(self) -> None:
         self._first: set[int] = set()  # numbers, which take two thirds of the memory of texts
@@ -175,7 +172,7 @@ class Occurrences:
     def id_of(self, task: str, prompt: str, target: str) -> str:
         """Count a sample, and return its id.
 
-        Identical ones count from 0.
+        Identical samples are counted from 0, so that each has an id of its own.
         """
         id_ = sample_id(task, prompt, target, 0)
         if (number := int(id_, 16)) not in self._first:
@@ -226,9 +223,9 @@ def _sample(
 
 
 def asked_of(content: DefinitionFile, scope: Scope) -> str | None:
-    """Return what a prompt asks, its pictures included.
+    """Return what a prompt asks, its pictures included, to compare prompts.
 
-    None for a row without a column that is needed.
+    A row that lacks a column has none.
     """
     try:
         options = () if content.choices is None else options_of(content.choices, scope)
@@ -257,9 +254,9 @@ def _tools(content: DefinitionFile, scope: Scope) -> tuple[Mapping[str, Any], ..
 
 
 def _text(question: Question, tools: Sequence[Mapping[str, Any]], content: DefinitionFile) -> str:
-    """Return what is asked as one text, from which the sample's id is computed.
+    """Return the question as one text, from which the sample's id is computed.
 
-    A prompt alone is itself.
+    A prompt without tools is itself.
     """
     if isinstance(question, str) and not tools:
         return question
@@ -275,9 +272,9 @@ def _names(content: DefinitionFile, options: Sequence[Option]) -> Mapping[str, A
 
 
 def _target(content: DefinitionFile, scope: Scope) -> tuple[str, tuple[str, ...], tuple[Case, ...]]:
-    """Return the target, and what a program's tests need.
+    """Return the target, the text around a program's code, and a program's tests.
 
-    It is the parts of a program around the reply's code, and the cases of its tests.
+    Only targets of code have the latter two.
     """
     if content.target is None:
         texts = render_list("targets", content.targets or "", scope)
@@ -311,22 +308,24 @@ def _check_calls(targets: Sequence[str]) -> None:
 def _attack(attack: Attack, content: DefinitionFile, scope: Scope, question: Question, id_: str) -> Question:
     """Attack one column of the question, or all of it.
 
-    Of a conversation it is the user's last message.
+    In a conversation the user's last message is attacked.
     """
+    row = scope.row
+    paired = None if attack.column is None else _cell(row, attack.column)
     if attack.field is not None:
-        return _question(content, replace(scope, row=attack_row(attack, scope.row, key=id_)))
-    paired = None if attack.column is None else _cell(scope.row, attack.column)
+        changed = attack_text(attack, _cell(row, attack.field), key=id_, paired=paired)
+        return _question(content, replace(scope, row={**row, attack.field: changed}))
     if isinstance(question, str):
         return attack_text(attack, question, key=id_, paired=paired)
     place = last_user(question)
-    said = attack_text(attack, question[place]["content"], key=id_, paired=paired)
-    return (*question[:place], {**question[place], "content": said}, *question[place + 1 :])
+    changed = attack_text(attack, question[place]["content"], key=id_, paired=paired)
+    return (*question[:place], {**question[place], "content": changed}, *question[place + 1 :])
 
 
 def _name(row: Mapping[str, Any], column: str, key: str) -> str:
     """Return the cluster, group or label of a row.
 
-    Rows without a cluster would be one together, whatever they are of.
+    A row needs a cluster, since all rows without one would be one cluster.
     """
     value = _cell(row, column)
     if key == "cluster" and (value is None or value == "" or (isinstance(value, float) and math.isnan(value))):
@@ -345,9 +344,8 @@ def _images(
 ) -> tuple[str, ...]:
     """Return the row's images as data URLs, without those of empty columns.
 
-    Files in `trees` are refused.
-    An image is a data URL, a path relative to `folder` where there is one, bytes (as base64 or in `{"bytes": ...}`), or
-    one of PIL's.
+    Empty columns give none. An image is a data URL, a path relative to `folder` (where there is one), bytes (as base64
+    or in `{"bytes": ...}`), or one of PIL's. A path into one of `trees` is refused.
 
     Raises
     ------
@@ -399,7 +397,7 @@ def _content(value: Any, folder: Path | None) -> bytes | None:
 def picture_file(value: Any, folder: Path | None) -> Path | None:
     """Return the file that a cell of a row names as its picture.
 
-    None where the picture is in the cell itself.
+    A picture in the cell itself gives None.
     """
     if isinstance(value, Mapping):
         value = None if value.get("bytes") else value.get("path")
@@ -412,6 +410,6 @@ def picture_file(value: Any, folder: Path | None) -> Path | None:
 def _digests(urls: Sequence[str]) -> str:
     """Write a line for each image with its digest.
 
-    It is part of the prompt that the sample's id is computed from.
+    These lines are part of the prompt from which the sample's id is computed.
     """
     return "".join(f"\n<image sha256:{hashlib.sha256(url.encode()).hexdigest()[:16]}>" for url in urls)

@@ -1,6 +1,6 @@
 """The samples of a task in little memory.
 
-Their texts are packed, and each is made a `Sample` where it is needed.
+Texts are packed, and a `Sample` is made where it is needed.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Samples(PackedSequence[Sample]):
     """Samples in an order.
 
     A slice, or some of them in another order, shares the packed texts. A sample of a short question takes 100 bytes and
-    not 500. It comes as a new, equal object each time: columns of all samples are read from `ids` and `names`.
+    not 500. Each access makes a new, equal object, so columns of all samples are read from `ids` and `names`.
 
     Examples
     --------
@@ -48,7 +48,7 @@ class Samples(PackedSequence[Sample]):
         own = samples if isinstance(samples, Samples) else None
         self._packed: _Packed = _Packed(samples) if own is None else own._packed
         self._numbers: npt.NDArray[np.int32] = (
-            np.arange(len(self._packed), dtype=np.int32) if own is None else own._numbers
+            np.arange(len(self._packed.ids), dtype=np.int32) if own is None else own._numbers
         )
 
     def __len__(self) -> int:
@@ -88,13 +88,13 @@ class Samples(PackedSequence[Sample]):
 
     @cached_property
     def ids(self) -> Ids:
-        """The id of each."""
+        """The ids of the samples."""
         return self._packed.ids.take(self._numbers)
 
     def names(self, name: Name) -> list[str | None] | None:
         """Return the cluster, group, label or part of each.
 
-        None where none of them has one.
+        A column that no sample has is None.
         """
         if (column := self._packed.names.get(name)) is None:
             return None
@@ -103,9 +103,9 @@ class Samples(PackedSequence[Sample]):
 
 
 def recorded_samples(records: Iterable[Record]) -> Samples:
-    """Build the samples of records, each once, as far as records tell.
+    """Build samples from records, each sample once.
 
-    They have ids, clusters, groups, labels.
+    Records have ids, clusters, groups and labels; prompts and targets are empty.
     """
     samples = (Sample(r.id, "", "", "", "", r.cluster, r.group, r.label, own_id=r.own_id) for r in records)
     return Samples(samples).each_once()
@@ -114,8 +114,8 @@ def recorded_samples(records: Iterable[Record]) -> Samples:
 class _Packed:
     """The samples as they came.
 
-    Their texts are in one buffer, what few samples have is beside it. Of a prompt that begins as an earlier one does,
-    as with the same solved examples, only the rest is there.
+    All texts are in one buffer; fields that few samples have are beside it. A prompt that begins as an earlier one
+    does, as after the same solved examples, is stored without that beginning.
     """
 
     def __init__(self, samples: Iterable[Sample]) -> None:
@@ -143,9 +143,9 @@ class _Packed:
             yield sample.id
 
     def _prompt(self, number: int, prompt: str) -> tuple[int, int, str]:
-        """Return the number of a prompt that begins alike.
+        """Return where a prompt's beginning is, how long that is, and the rest.
 
-        It adds so many letters of it, and the rest.
+        The beginning is in the sample of the first number.
         """
         whole, start = self._whole
         shared = _shared(start, prompt)
@@ -153,9 +153,6 @@ class _Packed:
             self._whole = number, prompt
             return number, 0, prompt
         return whole, shared, prompt[shared:]
-
-    def __len__(self) -> int:
-        return len(self.ids)
 
     def _read(self, number: int) -> Any:
         return marshal.loads(self._texts[self._ends[number] : self._ends[number + 1]])
@@ -179,10 +176,7 @@ class _Packed:
 
 
 def _parts(sample: Sample) -> tuple[str | int, str | int]:
-    """Return user and system.
-
-    They are their lengths, where they are parts of the prompt.
-    """
+    """Return user and system, as their lengths where they are parts of the prompt."""
     prompt, user, system = sample.prompt, sample.user, sample.system
     start = len(system) + 2 if system else 0
     user_part = len(user) if prompt.startswith(user, start) else user
@@ -190,7 +184,7 @@ def _parts(sample: Sample) -> tuple[str | int, str | int]:
 
 
 def _shared(left: str, right: str) -> int:
-    """Letters with which both begin.
+    """Return how many characters two texts have in common at their beginning.
 
     >>> _shared("Question: a", "Question: b"), _shared("", "a"), _shared("aa", "aa")
     (10, 0, 2)

@@ -1,7 +1,4 @@
-"""A task definition file.
-
-It has dataset, prompt, few-shot examples, extraction and metric.
-"""
+"""A task definition file, as its tables and keys."""
 
 from dataclasses import field
 from typing import Annotated, Any, Literal
@@ -27,7 +24,7 @@ ENDINGS = (".jsonl", ".json", ".csv", ".tsv", ".txt", ".parquet")  # of files wi
 def _key(description: str, default: Any = None, **limits: Any) -> Any:
     """Declare a key that may be left out.
 
-    It has what messages and the JSON schema say of it.
+    Messages and the JSON schema show its description.
     """
     return Field(default=default, description=description, **limits)
 
@@ -39,7 +36,7 @@ def _table(description: str) -> Any:
 
 @dataclass(frozen=True, kw_only=True, config=CLOSED)
 class RowsSource:
-    """Where rows come from.
+    """A source of rows.
 
     It is a file, or a split of a dataset of the hub.
     """
@@ -56,7 +53,7 @@ class RowsSource:
 class Join(RowsSource):
     """The table `[dataset.join]`, columns of a second source.
 
-    A benchmark may have its answers in a file of their own.
+    It serves benchmarks whose answers are in a file of their own.
     """
 
     on: Text = Field(min_length=1, description="rows with the same value in this column belong together")
@@ -66,7 +63,7 @@ class Join(RowsSource):
 class Dataset(RowsSource):
     """The table `[dataset]`.
 
-    It has one of `file`, `hub`, `generator` or `parts`.
+    Exactly one of `file`, `hub`, `generator` and `parts` is set.
     """
 
     subsets: Texts = _key("several configurations of the hub dataset; each row names its own in column `subset`", ())
@@ -93,7 +90,7 @@ class FewShot:
 class Extract:
     """The table `[extract]`, how the answer is found in the reply.
 
-    It is the whole reply where nothing is set.
+    Where nothing is set the answer is the whole reply.
     """
 
     form: Form | None = _key("a number in any notation, what the last \\boxed{} holds, or Python code")
@@ -118,7 +115,7 @@ class Columns:
 class Choices:
     """The table `[choices]` of multiple choice.
 
-    It is answered by a generated letter or by the likelihood of each option.
+    A model answers by a letter that it generates, or by the likelihood of each option.
     """
 
     options: Text = Field(min_length=1, description="a Jinja template that gives a JSON list of the options' texts")
@@ -135,7 +132,7 @@ class Choices:
 class Confidence:
     """The table `[confidence]`, how sure the model is of its answer.
 
-    It goes from 0 to 1.
+    A confidence is from 0 to 1.
     """
 
     by: Literal["tokens", "reply"] = Field(
@@ -148,7 +145,7 @@ class Confidence:
 class JudgeTable:
     """The table `[judge]`, by which a second model scores the answer.
 
-    Its name is in accuracy.toml.
+    accuracy.toml names that model.
     """
 
     rubric: Text = Field(min_length=1, description="a Jinja template over a row, prompt, target and reply")
@@ -208,3 +205,8 @@ class DefinitionFile:
     def by_likelihood(self) -> bool:
         """Whether the engine scores the options of a multiple choice."""
         return self.choices is not None and self.choices.by == "likelihood"
+
+    @property
+    def by_letter(self) -> bool:
+        """Whether a reply names the letter of an option of a multiple choice."""
+        return self.choices is not None and self.choices.by == "letter"

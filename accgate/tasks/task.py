@@ -1,7 +1,4 @@
-"""A task with its samples, in the fixed order.
-
-Its fingerprint identifies it.
-"""
+"""A task with its samples in the fixed order, and the fingerprint that identifies it."""
 
 from __future__ import annotations
 
@@ -10,12 +7,10 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 from accgate import metrics
 from accgate.errors import BadInput, KeyFaults
-from accgate.inputs.parquet import is_parquet
 from accgate.inputs.rows import Row
 from accgate.metrics import CALLS, Metric, code_digest, helpers_digest
 from accgate.metrics.calls import CALLING, with_tools
@@ -44,11 +39,10 @@ NO_ROWS = hashlib.sha256(b"[]").hexdigest()[:16]
 class Task:
     """A task's samples in the fixed order, and how their replies are scored.
 
-    `definition` is the one that was asked by: with the mode, the subsets and the use of reasoning that accuracy.toml
-    sets. `dataset_ids` are those of the whole dataset, None for a generated task, which has no end.
-    `fingerprint` has a hash for each part that can change a score: dataset, prompt, extract, metric, reply, and files
-    where a metric of the user's own has some beside its code. `parts` are the tasks that a joined one consists of,
-    without samples: they ask, read and score.
+    `definition` has the mode, the subsets and the use of reasoning that accuracy.toml sets. `dataset_ids` are those of
+    the whole dataset, None for a generated task, which has no end. `fingerprint` has a hash for each part that can
+    change a score: dataset, prompt, extract, metric, reply, and files where a user's metric has some beside its code.
+    `parts` are the tasks that a joined one consists of, without samples: they ask, read and score.
     """
 
     name: str
@@ -98,16 +92,15 @@ class Task:
     def extracts(self) -> bool:
         """Whether an answer is looked for in the reply.
 
-        The whole reply is the answer else.
+        Otherwise the whole reply is the answer.
         """
-        by_letter = self.content.choices is not None and not self.by_likelihood
-        return self.has_pattern or by_letter or self.metric.name == CALLS
+        return self.has_pattern or self.content.by_letter or self.metric.name == CALLS
 
     @cached_property
     def groups(self) -> Mapping[str, str] | None:
-        """The group of each sample by its id, empty where it has none.
+        """The group of each sample by its id, or None where no sample has one.
 
-        None where no sample has one.
+        A sample without a group has an empty one.
         """
         names = self.samples.names("group") or ()
         return {id_: name or "" for id_, name in zip(self.samples.ids, names, strict=True)} if any(names) else None
@@ -115,43 +108,42 @@ class Task:
     def part_of(self, sample: Sample) -> Task:
         """Return the task that asks, reads and scores a sample.
 
-        It is this one, unless it is joined.
+        For a joined task that is one of its parts.
         """
         return self.parts[sample.part] if sample.part else self
 
-    def answer(self, reply: str, sample: Sample | None = None) -> str | None:
+    def answer(self, reply: str, sample: Sample) -> str | None:
         """Find the answer in a reply to a sample.
 
-        It may have options, or a prefix. None where extraction finds none. Of a task with tools the reply is what
-        `reply_json` wrote, and the answer its calls, or what its text holds. Of code it is that which the sample's
-        program needs.
+        The sample has options, a prefix or a program that reading may need. None means that extraction finds nothing.
+        With tools, the reply is in the form that `reply_json` writes, and the answer is its calls or is read from its
+        text.
         """
         if self.has_tools:
             tool_reply = parse_reply(reply)
             if self.metric.name == CALLS:
-                return calls_answer(tool_reply, sample.tools if sample else ())
+                return calls_answer(tool_reply, sample.tools)
             if tool_reply.calls and not tool_reply.content.strip():
                 return None
             reply = tool_reply.content
         return self._extract(reply, sample)
 
-    def _extract(self, reply: str, sample: Sample | None) -> str | None:
+    def _extract(self, reply: str, sample: Sample) -> str | None:
         """Return what the extraction finds in a text."""
         extract = self.content.extract
         if extract.with_prefix:
-            reply = (sample.prefix if sample else "") + reply
+            reply = sample.prefix + reply
         if extract.form is not None:
-            program, group = ("", None) if sample is None else (sample.target, sample.group)
-            language = (group if extract.language == "group" else extract.language) or ""
-            return by_form(reply, extract.form, extract.which, program, language)
+            language = sample.group if extract.language == "group" else extract.language
+            return by_form(reply, extract.form, extract.which, sample.target, language or "")
         if extract.regex is not None:
             return by_regex(reply, extract.regex, extract.which)
         if extract.json_path is not None:
             return by_json_path(reply, extract.json_path)
-        if self.content.choices is not None and not self.by_likelihood:
+        if self.content.by_letter:
             from accgate.metrics.letters import by_letter  # whose patterns take long to compile
 
-            return by_letter(reply, [(option.label, option.text) for option in (sample.options if sample else ())])
+            return by_letter(reply, [(option.label, option.text) for option in sample.options])
         return reply.strip()
 
     def targets(self, target: str) -> list[str]:
@@ -161,7 +153,7 @@ class Task:
     def score(self, answer: str, target: str, tools: Sequence[Mapping[str, Any]] = ()) -> float:
         """Score an answer by the metric and against every reference text.
 
-        Calls are scored by their tools, too.
+        Calls are also checked against the schemas of their tools.
         """
         several, targets = self.content.targets is not None, self.targets(target)
         if tools and self.metric.name == CALLS:
@@ -171,7 +163,7 @@ class Task:
     def first(self, n: int) -> Task:
         """Return the same task with the first n samples of the order.
 
-        They are the random subset, the same everywhere.
+        These are the random subset that is the same everywhere.
         """
         return self.of(self.samples[:n])
 
@@ -185,9 +177,9 @@ def build_task(
 ) -> Task:
     """Build the task of a definition.
 
-    Its rows are read, and every sample is rendered. The seed of `source` orders the samples, and seeds a generated task
-    whose options set no seed. Unless `loaded`, a user's metric is not loaded: samples can be ordered and decided on,
-    and not be scored.
+    All rows are read, and every sample is rendered. The seed of `source` orders the samples, and seeds a generated task
+    whose options set no seed. Unless `loaded`, a user's metric is not loaded: samples can then be ordered and decided
+    on, but not scored.
 
     Raises
     ------
@@ -201,15 +193,15 @@ def build_task(
     definition = with_subset(definition, source)
     if definition.content.dataset.parts:
         return _joined_task(name, definition, source, mode, loaded=loaded)
-    definition = _with_mode(definition, mode)
+    definition = definition.with_mode(mode)
     rows, pool = rows_of(definition, source)
-    folder, digest = _picture_folder(definition, source), hashlib.sha256()
+    digest = hashlib.sha256()
     examples_of = SolvedExamples(definition, source, rows, pool).of
     if isinstance(rows, list):
         digest.update(_json(rows))
     else:
         rows = _digested(rows, digest)
-    samples = Samples(samples_of(name, definition, rows, examples_of, folder))
+    samples = Samples(samples_of(name, definition, rows, examples_of, source.picture_folder(definition)))
     return Task(
         name,
         samples.in_order(source.seed),
@@ -218,19 +210,6 @@ def build_task(
         _fingerprint(definition, digest.hexdigest()[:16], shown_first(definition, pool)),
         dataset_ids=None if definition.content.dataset.generator else samples.ids,
     )
-
-
-def _picture_folder(definition: Definition, source: Source) -> Path | None:
-    """Return the folder of pictures that rows name.
-
-    None for Parquet, whose rows hold their pictures. The guard then needs not open it to know every file that a task
-    uses.
-    """
-    dataset = definition.content.dataset
-    files = (source.dataset or dataset.file, None if dataset.join is None else dataset.join.file)
-    if any(map(is_parquet, files)):
-        return None
-    return definition.folder if source.dataset is None else source.dataset.parent
 
 
 def _joined_task(name: str, definition: Definition, source: Source, mode: Mode | None, *, loaded: bool) -> Task:
@@ -252,9 +231,9 @@ def _joined_task(name: str, definition: Definition, source: Source, mode: Mode |
 
 
 def _parts_of(definition: Definition, source: Source) -> dict[str, tuple[Definition, Source]]:
-    """Yield the definition of each part that has rows, with where they come from.
+    """Return the definition of each part that is asked, and where its rows come from.
 
-    A local file holds those of all.
+    A local file holds the rows of all parts.
 
     Raises
     ------
@@ -278,10 +257,7 @@ def _parts_of(definition: Definition, source: Source) -> dict[str, tuple[Definit
 
 
 def _part_names(subset: str | Sequence[str] | None, parts: Mapping[str, object]) -> Sequence[str]:
-    """Name the parts that accuracy.toml asks for.
-
-    It is all where it names none.
-    """
+    """Name the parts that accuracy.toml asks for, by default all."""
     names = list(parts) if subset is None else [subset] if isinstance(subset, str) else list(subset)
     for name in names:
         if name not in parts:
@@ -308,7 +284,7 @@ def _part_definitions(definition: Definition) -> dict[str, Definition]:
 def _unjoinable(part: Definition) -> str | None:
     """Say why a task cannot be a part.
 
-    One verdict needs scores on one scale, of replies that are read by a function.
+    One verdict needs scores on one scale, for replies that a function reads.
     """
     content = part.content
     metric = metrics.describe(content.metric, **content.metric_options)
@@ -335,7 +311,7 @@ def _rows_by_part(definition: Definition, source: Source, parts: Sequence[str]) 
 def _joined(fingerprints: Mapping[str, Mapping[str, str]]) -> dict[str, str]:
     """Return the fingerprint of a joined task.
 
-    Each of its hashes is one of its parts' hashes.
+    Each of its hashes is computed from the parts' hashes of that name.
     """
     names = sorted({name for each in fingerprints.values() for name in each})
     return {name: _hash({key: each[name] for key, each in fingerprints.items() if name in each}) for name in names}
@@ -346,27 +322,14 @@ def _part_fingerprints(definition: Definition) -> dict[str, dict[str, str]]:
     return {key: _fingerprint(part, NO_ROWS, ()) for key, part in _part_definitions(definition).items()}
 
 
-def _with_mode(definition: Definition, mode: Mode | None) -> Definition:
-    """Return the definition asked in another mode.
-
-    That is where accuracy.toml sets one.
-    """
-    content = definition.content
-    if mode is None:
-        return definition
-    if mode != "chat" and (content.messages is not None or content.tools is not None):
-        raise KeyFaults((("mode",), f"is {mode!r}, but the task is a conversation or has tools; leave mode out"))
-    return replace(definition, content=replace(content, mode=mode))
-
-
 def stored_task(
     name: str, definition: Definition, samples: Iterable[Sample], recorded: Mapping[str, str], *, seed: int
 ) -> Task:
-    """Return the task of samples that a reference keeps.
+    """Build a task from the samples that a reference keeps.
 
-    Each has its id and columns, without prompt and target. It can order the samples and decide on their scores, and ask
-    and score nothing: neither the dataset is read nor a user's metric loaded. What of the fingerprint follows from the
-    definition is computed, the rest is `recorded`; `WORDING` tells the prompts of two definitions apart.
+    Samples have ids and columns, and neither prompt nor target. The task can order them and decide on their scores, but
+    neither ask nor score: no dataset is read and no user's metric loaded. Hashes that follow from the definition are
+    computed, the others are `recorded`; `WORDING` tells the prompts of two definitions apart.
     """
     fingerprint = dict(recorded)
     if recorded and not definition.content.metric.startswith("lm_eval:"):
@@ -402,7 +365,7 @@ def _fingerprint(definition: Definition, dataset: str, examples: Sequence[Row]) 
     extract, few_shot = content.extract, content.few_shot
     versions = {"number": READING, "boxed": BOXES, "python": PROGRAMS}
     drawn = [] if few_shot.seed is None else [few_shot.seed, few_shot.count]
-    letters = _reads_letters(content) and LETTERS
+    letters = content.by_letter and extract.regex is None and extract.json_path is None and LETTERS
     ties = content.by_likelihood and TIES
     conversation = {"messages": content.messages, "tools": content.tools, "tool_choice": content.tool_choice}
     parts: dict[str, Any] = {
@@ -447,7 +410,7 @@ def _json(part: Any) -> bytes:
 def _digested(rows: Iterable[Row], digest: hashlib._Hash) -> Iterator[Row]:
     """Pass on rows one by one, and digest them.
 
-    The digest is what it would be of their list.
+    The digest is that of their JSON list.
     """
     digest.update(b"[")
     between = b""
@@ -456,15 +419,6 @@ def _digested(rows: Iterable[Row], digest: hashlib._Hash) -> Iterator[Row]:
         digest.update(between + _json(row))
         between = b", "
     digest.update(b"]")
-
-
-def _reads_letters(content: DefinitionFile) -> bool:
-    """Tell whether a reply's answer is the letter of an option.
-
-    It is found by accgate's own rules.
-    """
-    extract, by_letter = content.extract, content.choices is not None and not content.by_likelihood
-    return by_letter and extract.regex is None and extract.json_path is None
 
 
 def _set(*values: Any) -> list[Any]:
@@ -476,9 +430,9 @@ def _set_named(values: Mapping[str, Any]) -> list[Any]:
 
 
 def _plain(value: Any) -> str:
-    """Write values that JSON lacks as text, by their content.
+    """Write a value that JSON lacks as text, by its content.
 
-    Such are dates, and bytes or images of a dataset.
+    Examples are dates, and bytes or images of a dataset.
     """
     content = value if isinstance(value, bytes) else value.tobytes() if hasattr(value, "tobytes") else None
     return str(value) if content is None else hashlib.sha256(content).hexdigest()

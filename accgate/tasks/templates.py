@@ -1,6 +1,6 @@
-"""The environment that prompts are rendered in.
+"""The sandbox in which prompts are rendered.
 
-Its sandbox has arithmetic that cannot fill the memory or take for ever.
+Its arithmetic cannot fill the memory or take for ever.
 """
 
 import re
@@ -18,7 +18,7 @@ WIDE = re.compile(r"\d{7,}")  # a width in a format
 class PromptEnvironment(ImmutableSandboxedEnvironment):
     """An environment in which powers, repetitions and formats have limits.
 
-    They are computed as templates are rendered, and never as they compile.
+    Operators run when a template is rendered, and never when it compiles.
 
     >>> PromptEnvironment().from_string("{{ 2 ** 10 }} {{ 'ab' * 2 }} {{ '%05d' % 7 }}").render()
     '1024 abab 00007'
@@ -29,10 +29,12 @@ class PromptEnvironment(ImmutableSandboxedEnvironment):
     def call_binop(self, context: Context, operator: str, left: Any, right: Any) -> Any:
         """Return the result of an operator.
 
+        A result that is too large raises SecurityError.
+
         Raises SecurityError for one that is too large.
         """
         if _is_too_large(operator, left, right):
-            raise SecurityError(f"{operator} gives too much; write a smaller number")
+            raise SecurityError(f"the result of {operator} is too large; write a smaller number")
         return super().call_binop(context, operator, left, right)
 
 

@@ -1,6 +1,6 @@
 """Functions that a model may call.
 
-Here are their schemas, the calls in a reply, and the form of both in a record.
+This module reads their schemas and the calls in a reply, and writes both as a record has them.
 """
 
 import json
@@ -38,7 +38,7 @@ UNREAD_CALL = re.compile(
 def tools_of(values: Any) -> tuple[Mapping[str, Any], ...]:
     """Return tools in the form of the OpenAI API.
 
-    BFCL's function descriptions become that.
+    BFCL's function descriptions are turned into that form.
 
     Raises
     ------
@@ -100,7 +100,7 @@ def _property(value: Any) -> Any:
 def choice_fault(choice: Any) -> str | None:
     """Say what is wrong with a tool_choice.
 
-    None where servers take it.
+    A choice that servers take gives None.
     """
     named = isinstance(choice, Mapping) and isinstance(choice.get("function"), Mapping)
     function = '{ type = "function", function = { name = "..." } }'
@@ -110,7 +110,7 @@ def choice_fault(choice: Any) -> str | None:
 def tool_calls_of(calls: Any, where: str) -> list[dict[str, Any]]:
     """Return the calls of an assistant's message as servers take them.
 
-    Arguments are JSON text.
+    Arguments become JSON text.
     """
     if not isinstance(calls, Sequence) or isinstance(calls, str):
         raise CannotRender(f"{where}: tool_calls is not a list")
@@ -131,7 +131,7 @@ def tool_calls_of(calls: Any, where: str) -> list[dict[str, Any]]:
 class ToolReply:
     """A reply of a model that has tools.
 
-    It has its text, and its calls as (name, arguments), which may be no object.
+    `calls` are (name, arguments); arguments may be any value, where a model wrote no object.
     """
 
     content: str
@@ -141,8 +141,8 @@ class ToolReply:
 def reply_json(content: str | None, calls: Sequence[tuple[str, str]]) -> str:
     """Write a reply with its calls, in the form of a record.
 
-    `calls` has pairs of name and arguments, the latter JSON text. Text stays text, whatever it looks like, so that a
-    call which a server did not read is none.
+    `calls` has pairs of name and arguments, the latter as JSON text. Text stays text, even if it looks like a call: a
+    call that a server did not read is none.
 
     >>> reply_json("", [("weather", '{"city": "Rome"}')])
     '{"content": "", "tool_calls": [{"name": "weather", "arguments": {"city": "Rome"}}]}'
@@ -154,7 +154,7 @@ def reply_json(content: str | None, calls: Sequence[tuple[str, str]]) -> str:
 def _arguments(text: str) -> Any:
     """Return the object in a call's arguments.
 
-    It is empty for a call without any, and the text itself where it is none.
+    A call without arguments has an empty object. A text that is no JSON object stays text.
     """
     if isinstance(value := arguments_of(text), str):
         (value,) = json_value(text) or (None,)
@@ -164,7 +164,7 @@ def _arguments(text: str) -> Any:
 def parse_reply(reply: str) -> ToolReply:
     """Read what `reply_json` wrote.
 
-    A text of another form is the content.
+    A text in another form is the content.
 
     >>> parse_reply(reply_json("", [("weather", '{"city": "Rome"')]))
     ToolReply(content='', calls=(('weather', '{"city": "Rome"'),))
@@ -183,9 +183,9 @@ def parse_reply(reply: str) -> ToolReply:
 def calls_answer(reply: ToolReply, tools: Sequence[Mapping[str, Any]] = ()) -> str | None:
     """Write the calls as the answer.
 
-    It is a JSON list, empty where the model answers by text, None where nothing was read. That is an empty reply, or
-    one with a call in its text that the server did not read: by a mark of its own, or of one of these tools as JSON or
-    as a line of Python.
+    It is a JSON list, empty where the model answers by text. None means that nothing was read: the reply is empty, or
+    has a call in its text that the server did not read. Such a call shows by a mark of its own, or names one of `tools`
+    as JSON or as a line of Python.
 
     >>> calls_answer(ToolReply("", (("weather", {"city": "Rome"}),)))
     '[{"name": "weather", "arguments": {"city": "Rome"}}]'

@@ -42,7 +42,7 @@ def test_a_prompt_that_computes_without_end_is_refused_at_once(
     project = Project(tmp_path)
     write_task(tmp_path, prompt=prompt)
     assert main(["plan", str(project.config)]) == 2
-    assert "gives too much" in said(capsys)
+    assert "is too large" in said(capsys)
 
 
 def test_a_junit_report_holds_no_character_that_turns_the_direction_of_others(tmp_path: Path) -> None:

@@ -21,8 +21,7 @@ from accgate.tasks.sample import Sample
 from accgate.tasks.task import Task
 from tests.support.gates import write_lines
 from tests.support.loading import load_task
-from tests.tasks.dataset_rows import ARC, HELLASWAG, IFEVAL, MMLU, TRUTHFUL
-from tests.tasks.question_rows import MMLU_PRO, MMLU_PRO_DEV
+from tests.tasks.dataset_rows import ARC, HELLASWAG, IFEVAL, MMLU, MMLU_PRO, MMLU_PRO_DEV, TRUTHFUL
 from tests.tasks.test_library_rows import CASES
 
 VERSION = "0.4.13"

@@ -8,7 +8,6 @@ import pytest
 from scipy.stats import binom
 
 from accgate import compare_statistic, metrics
-from accgate.metrics.registry import aggregate_builders
 from accgate.stats.statistics import Unsigned, statistic_test
 from accgate.verdict import Verdict
 from benchmarks import tails
@@ -47,17 +46,66 @@ def attacked(rng: np.random.Generator, n: int, worse: float) -> tuple[Records, R
     return runs[0], runs[1]
 
 
-PAIRS = {"ece": calibrated, "attack_success_rate": attacked}
+def answered(name: str) -> tuple[Records, Records]:
+    """Labels, most of which the second run draws anew: of one group where `name` is one, else of all."""
+    rng = np.random.default_rng(4)
+    before = labelled(rng, 300, 2)
+    return before, [
+        r | {"answer": str(rng.integers(0, 2))} if name in ("", r["group"]) and rng.random() < 0.9 else r
+        for r in before
+    ]
 
 
-@pytest.mark.parametrize("name", PAIRS)
-def test_false_alarms_stay_under_alpha_and_real_losses_are_seen(name: str) -> None:
+def turned() -> tuple[Records, Records]:
+    """A run that is surest where it is right, and one that is surest where it is wrong."""
+    before, _ = calibrated(np.random.default_rng(3), 300, 0.0)
+    return before, [r | {"confidence": 1.0 - r["confidence"]} for r in before]
+
+
+def repeated() -> tuple[Records, Records]:
+    rng = np.random.default_rng(5)
+    before, after = (
+        [{"id": i, "repeat": r, "score": 100.0 * (rng.random() < p)} for i in range(200) for r in range(6)]
+        for p in (0.4, 0.25)
+    )
+    return before, after
+
+
+@each(
+    ("name", "options", "pair"),
+    [
+        ("ece", {}, calibrated(np.random.default_rng(1), 200, 25.0)),
+        ("attack_success_rate", {}, attacked(np.random.default_rng(9), 200, 25.0)),
+        *((name, {}, turned()) for name in ("accuracy_coverage_auc", "brier_score")),
+        ("selective_accuracy", {"coverage": 0.3}, turned()),
+        ("pass_at_k", {"k": 3}, repeated()),
+        *((name, {}, answered("")) for name in ("classification_f1", "matthews_correlation")),
+        *(
+            (name, {}, answered(group))
+            for name in ("demographic_parity_difference", "equalised_odds_difference_fairlearn")
+            for group in ("g0", "g1")
+        ),
+    ],
+)
+def test_a_worse_run_regresses_and_a_better_one_passes(
+    name: str, options: dict[str, Any], pair: tuple[Records, Records]
+) -> None:
+    worse, better = decided(name, *pair, **options), decided(name, *pair[::-1], **options)
+    assert (worse.verdict, better.verdict) == ("regression", "pass")
+    value = metrics.aggregate(name, **options)
+    assert abs(value(pair[0]) or 0.0) == pytest.approx(worse.reference.mean)
+    assert abs(value(pair[1]) or 0.0) == pytest.approx(worse.candidate.mean)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("runs_of", [calibrated, attacked])
+def test_false_alarms_stay_under_alpha_and_real_losses_are_seen(runs_of: Any) -> None:
     """At 15 runs more than 4 false alarms come with a probability under 0.001 where alpha is 0.05."""
-    healthy = [decided(name, *PAIRS[name](np.random.default_rng([1, s]), 200, 0.0)) for s in range(15)]
-    pairs = [PAIRS[name](np.random.default_rng([2, s]), 200, 18.0) for s in range(6)]
+    name = {"calibrated": "ece", "attacked": "attack_success_rate"}[runs_of.__name__]
+    healthy = [decided(name, *runs_of(np.random.default_rng([1, s]), 200, 0.0)) for s in range(15)]
+    worse = [decided(name, *runs_of(np.random.default_rng([2, s]), 200, 18.0)) for s in range(6)]
     assert sum(v.verdict == "regression" for v in healthy) <= 4
-    assert sum(decided(name, *pair).verdict == "regression" for pair in pairs) >= 5
-    assert {decided(name, *pair[::-1]).verdict for pair in pairs[:2]} == {"pass"}
+    assert sum(v.verdict == "regression" for v in worse) >= 5
 
 
 def calibrated_at(confidence: Sequence[float], rng: np.random.Generator) -> Records:
@@ -66,15 +114,15 @@ def calibrated_at(confidence: Sequence[float], rng: np.random.Generator) -> Reco
     return columns(confidence=list(confidence), score=(100.0 * right).tolist())
 
 
-@each("name", ["ece", "ece_adaptive", "rmsce", "mce"])
+@each("name", ["ece", "rmsce"])
 def test_calibrated_confidences_that_spread_over_more_bins_are_no_regression(name: str) -> None:
     """Chance alone raises the error of every bin: 62% of such runs failed by `rmsce`, 40% by `ece` and `mce`."""
     failed = 0
-    for seed in range(15):
+    for seed in range(8):
         rng = np.random.default_rng([7, seed])
         constant, spread = calibrated_at([0.7] * 150, rng), calibrated_at(rng.uniform(0.0, 1.0, 150).tolist(), rng)
         failed += decided(name, constant, spread).verdict == "regression"
-    assert failed <= 4  # more come with a probability under 0.001 where alpha is 0.05
+    assert failed <= 2  # more come with a probability of 0.006 where alpha is 0.05
 
 
 @pytest.mark.slow
@@ -96,7 +144,7 @@ def test_what_bins_make_of_the_difference_is_that_of_the_binomial_distribution()
     ece = metrics.aggregate("ece").statistic
     assert isinstance(ece, Unsigned)
     leans = []
-    for seed in range(20):
+    for seed in range(10):
         rng = np.random.default_rng([8, seed])
         before, after = metrics.aggregate("ece").encode(
             calibrated_at([0.7] * n, rng), calibrated_at([low] * (n // 2) + [high] * (n // 2), rng)
@@ -122,75 +170,15 @@ def test_a_spread_over_other_bins_is_said_and_names_a_statistic_without_bins() -
 
 
 @each("name", ["ece", "ece_adaptive", "rmsce", "mce"])
-def test_a_turned_row_has_the_opposite_gap_and_the_same_place(name: str) -> None:
-    rng = np.random.default_rng(10)
-    sides = [
+def test_a_turned_row_has_each_answers_opposite_gap_and_the_same_place(name: str) -> None:
+    once, thrice = (
         columns(id=[i for i in range(40) for _ in range(k)], repeat=list(range(k)) * 40,
-                confidence=rng.random(40 * k).round(1).tolist(), score=(100.0 * rng.integers(0, 2, 40 * k)).tolist())
+                confidence=(np.arange(40 * k) % 11 / 10).tolist(), score=([0.0, 100.0, 30.0] * 40 * k)[: 40 * k])
         for k in (1, 3)
-    ]  # fmt: skip
+    )  # fmt: skip
     statistic = metrics.aggregate(name).statistic
     assert isinstance(statistic, Unsigned)
-    for rows in metrics.aggregate(name).encode(*sides):
-        turned = statistic.turn(rows)
-        assert statistic(turned) == pytest.approx(statistic(rows))
-        np.testing.assert_array_equal(statistic.turn(turned), rows)
-        np.testing.assert_array_equal(turned[:, 0], rows[:, 0])
-        np.testing.assert_array_equal(turned[:, 1] - turned[:, 2], rows[:, 2] - rows[:, 1])
-
-
-def spoilt(records: Records, group: str | None, rng: np.random.Generator, share: float) -> Records:
-    """The records with this share of a group's (or all) answers drawn anew."""
-    return [
-        r | {"answer": str(rng.integers(0, 2))} if group in (None, r["group"]) and rng.random() < share else r
-        for r in records
-    ]
-
-
-@each("name", [n for n in sorted(aggregate_builders()) if "odds" in n or "parity" in n])
-@each("group", ["g0", "g1"])
-def test_a_group_that_fares_worse_regresses_whichever_it_is(name: str, group: str) -> None:
-    rng = np.random.default_rng(4)
-    before = labelled(rng, 400, 2)
-    after = spoilt(before, group, rng, 0.9)
-    if name == "demographic_parity_difference_selection_rate":
-        after = [r | {"answer": "1"} if r["group"] == group and rng.random() < 0.6 else r for r in before]
-    assert decided(name, before, after).verdict == "regression"
-    assert group == "g1" or decided(name, before, before).verdict == "pass"
-
-
-@each("name", [n for n in sorted(aggregate_builders()) if n.startswith(("class", "matth"))])
-def test_labels_answered_worse_regress(name: str) -> None:
-    rng = np.random.default_rng(4)
-    before = labelled(rng, 200, 1)
-    after = spoilt(before, None, rng, 0.6)
-    assert (decided(name, before, after).verdict, decided(name, after, before).verdict) == ("regression", "pass")
-
-
-def test_a_candidate_that_is_surest_where_it_is_wrong_regresses() -> None:
-    before, _ = calibrated(np.random.default_rng(3), 300, 0.0)
-    turned = [r | {"confidence": 1.0 - r["confidence"]} for r in before]
-    assert decided("accuracy_coverage_auc", before, turned).verdict == "regression"
-    assert decided("selective_accuracy", before, turned, coverage=0.3).verdict == "regression"
-    assert decided("brier_score", before, turned).verdict == "regression"
-    assert decided("brier_score", turned, before).verdict == "pass"
-
-
-def test_pass_at_k_of_fewer_right_answers_regresses() -> None:
-    rng = np.random.default_rng(5)
-    sides = [
-        [{"id": i, "repeat": r, "score": 100.0 * (rng.random() < p)} for i in range(200) for r in range(6)]
-        for p in (0.4, 0.25)
-    ]
-    assert decided("pass_at_k", *sides, k=3).verdict == "regression"
-    assert decided("pass_at_k", *sides[::-1], k=3).verdict == "pass"
-
-
-def test_a_verdict_tells_both_values_in_points() -> None:
-    before, after = attacked(np.random.default_rng(9), 300, 20.0)
-    verdict = decided("attack_success_rate", before, after)
-    rate = metrics.aggregate("attack_success_rate")
-    assert verdict.reference.mean == pytest.approx(rate(before))
-    assert verdict.candidate.mean == pytest.approx(rate(after))
-    assert verdict.gamma is not None
-    assert verdict.gamma > verdict.reference.mean
+    for rows in metrics.aggregate(name).encode(once, thrice):
+        answers = rows.reshape(-1, 3)
+        np.testing.assert_array_equal(statistic.turn(rows).reshape(-1, 3), answers[:, [0, 2, 1]])
+        assert statistic(statistic.turn(rows)) == pytest.approx(statistic(rows))

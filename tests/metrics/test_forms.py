@@ -1,4 +1,3 @@
-# ruff: noqa: RUF001 quotation marks, full stops and letters of many languages
 """Which texts are one label, and which are not, whatever stands around them."""
 
 import time
@@ -7,57 +6,17 @@ from hypothesis import given
 
 from accgate.metrics import get
 from accgate.metrics.forms import label_form, one_spelling
+from tests.metrics.readings import READINGS
 from tests.metrics.texts import TEXTS
 from tests.support.cases import each
 
-SAME = {
-    "positive": [
-        "**positive**", "**Positive**.", "**positive.**", "positive**", "- positive", "## Positive",
-        "`positive`", "`positive", "(positive)", "[positive]", '"positive"', "„Positive“", "»positive«",
-        "« positive »", "「positive」", "『positive』。", "《positive》", "positive。", "positive।", "positive،",
-        "positive？", "¡positive!", "positive\u200b", "\ufeffpositive", ": positive", "positive:", "$positive$",
-        "_positive_", "*positive*", "~~positive~~", "ＰＯＳＩＴＩＶＥ", "positive…", "‘positive’", "（positive）",
-        '"Positive."', 'positive"', "positive!!!", "positive)", "((positive))",
-        "Positive 😊", "✅ **Positive!** 👍", "-> positive",
-    ],
-    "-1": ["\u22121", "\u20131", "-1.", "(-1)", "**-1**", "- 1", '"- 1"'],
-    "<=50K": ["<=50k.", "≤50K", "<= 50K", "**≤ 50K**"],
-    ">50K": ["> 50K", "`>50K`"],
-    "C++": ["c++.", "(C++)", "**C++**"],
-    ".NET": [".NET.", '".Net"'],
-    "A-": ["A-.", "**A-**", "A\u2212"],
-    "5*": ["5*.", "**5***", '"5*"'],
-    "50%": ["50 %", "50%."],
-    "$5": ["$ 5", "$5."],
-    "1": ["1)", "(1)", "1."],
-    "f(x)": ["f(x).", "`f(x)`"],
-    "not-entailment": ["not\u2011entailment"],
-    "n't": ["n’t"],
-    "straße": ["STRASSE"],
-    "élevé": ["E\u0301LEVE\u0301"],
-    "kısa": ["KISA"],
-    "iyi": ["İYİ"],
-    "中性": ["「中性」", "中性。"],
-    "सकारात्मक": ["सकारात्मक।"],
-    "إيجابي": ["«إيجابي»", "إيجابي."],
-    "+": ["**+**", '"+"'],
-    "❤": ["\u2764\ufe0f"],
-}  # fmt: skip
-OTHER = [
-    ("1", "-1"), (">50K", "<=50K"), ("C#", "C"), ("C++", "C"), ("A+", "A-"), ("+1", "-1"), ("5*", "5"),
-    ("F#", "F"), ("B+", "B"), (".NET", "NET"), ("1.0", "10"), ("50%", "50"), ("$5", "£5"), ("a/b", "ab"),
-    ("+", "-"), (":)", ":("), ("<3", "3"), ("R'", "R"), ("@x", "x"), ("!true", "true"), ("👍", "👎"), ("★★", "★"),
-    ("±1", "1"), ("≠", "="), (".5", "5"), ("A*", "A"), ("...", "?!"), ("[0,10)", "(0,10]"),
-    ("not_entailment", "not entailment"), ("a b", "ab"), ("👍 👎", "👎"), ("B♭", "B"),
-]  # fmt: skip
 
-
-@each(("label", "text"), [(label, text) for label, texts in SAME.items() for text in texts])
+@each(("label", "text"), [(label, text) for label, texts in READINGS["labels"].items() for text in texts])
 def test_what_stands_around_a_label_does_not_count(label: str, text: str) -> None:
     assert get("classification")(text, label) == 100
 
 
-@each(("one", "other"), OTHER)
+@each(("one", "other"), READINGS["other labels"])
 def test_signs_tell_labels_apart(one: str, other: str) -> None:
     for left, right in ((one, other), (f"**{one}**", other), (one, f'"{other}"')):
         assert get("classification")(left, right) == get("classification")(right, left) == 0

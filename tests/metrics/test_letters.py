@@ -1,4 +1,4 @@
-"""The letter of a multiple choice in the replies that models write, and what other tools read there."""
+"""The letter of a multiple choice in the replies that models write, what other tools read there, and MMMU's."""
 
 import json
 import re
@@ -7,7 +7,9 @@ from typing import Any
 
 import pytest
 
+from accgate import metrics
 from accgate.metrics.letters import by_letter
+from tests.support.cases import each
 
 OPTIONS = {
     "four": [("A", "copper wire"), ("B", "iron"), ("C", "a tin can"), ("D", "wool")],
@@ -66,3 +68,24 @@ def test_an_endless_reply_is_read_at_once() -> None:
     pieces = ["answer is ", "A, ", "\\boxed{", "B or ", "not ", "A是", "<|", "答案", "$a$ ", "$ a", "\\(A", "a b c "]
     for piece in ["\n", " ", *"(-*_…$", *pieces]:
         assert by_letter("answer" + piece * 20_000 + "x", FOUR) in (None, "A", "B"), piece
+
+
+QUESTION = {"question_type": "multiple-choice", "options": "['cat', 'dog', 'iron', 'wool']", "answer": "C"}
+OPEN = {"question_type": "open", "options": "[]", "answer": "12"}
+
+
+READ = {"C": 100, "The answer is D, no, C": 100, "(D)": 0, "no idea": None}  # by points; None is unread
+MORE = ["**C**", "<|begin_of_box|>C<|end_of_box|>", "Answer: $C$", "c) iron", "iron"]  # the authors read none
+
+
+@each("as_published", [False, True])
+def test_a_letter_in_more_forms_is_right_and_none_is_unread(as_published: bool) -> None:
+    metric, target = metrics.get("mmmu", as_published=as_published), json.dumps(QUESTION)
+    for reply, points in (READ | dict.fromkeys(MORE, None if as_published else 100)).items():
+        score = metric(reply, target)
+        assert (score, metric.found(reply, [target], score)) == (points or 0, points is not None), reply
+
+
+def test_an_open_answer_is_read_where_there_is_any() -> None:
+    metric = metrics.get("mmmu")
+    assert [metric.found(reply, [json.dumps(OPEN)], 0.0) for reply in ("perhaps 13", " ")] == [True, False]

@@ -1,6 +1,7 @@
 """What each comparison counts as right, by hand and by property."""
 
 import json
+import urllib.request
 from collections.abc import Callable
 from decimal import Decimal
 from typing import Any
@@ -9,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from accgate.metrics import get
+from accgate.metrics import get, match
 from accgate.metrics.match import (
     METRICS,
     classification,
@@ -21,13 +22,13 @@ from accgate.metrics.match import (
     normalized_match,
     numeric_match,
 )
-from tests.metrics.texts import AWKWARD, TEXTS
+from tests.metrics.texts import TEXTS, metric
 from tests.support.cases import each
 
 JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
-    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4),
-    max_leaves=12,
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(max_size=4),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=2), inner, max_size=3),
+    max_leaves=6,
 )
 DEEP = "[" * 900 + "]" * 900
 
@@ -44,30 +45,37 @@ BY_HAND: dict[Callable[[str, str], float], dict[float, list[tuple[str, str]]]] =
     },
     contains: {
         100: [("The pass key is 71432.", "71432"), ("It is Paris", " Paris ")],
-        0: [("It is Paris", "paris"), ("anything", "")],
+        0: [("It is Paris", "paris"), ("anything", ""), ("anything", " ")],
     },
     numeric_match: {
         100: [("1,234.0", "1234"), ("1.234e3", "1234"), ("$18", "18"), ("€ 18.00", "18"), ("18%.", "18"), ("-0", "0"),
               ("1e999999", "10e999998")],
         0: [("0.1", "0.10000000000000000001"), ("1,2345", "12345"), ("18 apples", "18"), (".", "."),
-            ("1e999999999999999999999", "1")],
+            ("1e999999999999999999999", "1"), ("NaN", "NaN"), ("sNaN", "0"), ("1", "-Infinity"), ("inf", "inf")],
     },
     json_match: {
         100: [('{"b": 2, "a": 1.0}', '{"a": 1, "b": 2}'), ("null", "null"), (DEEP, DEEP)],
         0: [("[1, 2]", "[2, 1]"), ('{"a": 1}', '{"a": 1, "b": 2}'), ("true", "1"), ("{}", "[]"), ('"1"', "1"),
             ('{"a": {"b": [true]}}', '{"a": {"b": [1]}}'), ("not JSON", "not JSON"), ("1" * 5000, "1" * 5000),
-            (DEEP, DEEP.replace("[]", "[1]"))],
+            (DEEP, DEEP.replace("[]", "[1]")), ("[NaN]", "[NaN]"), ("-Infinity", "1e999"), ("1e999", "NaN")],
     },
     json_fields: {
         100: [('{"a": 1, "b": 2, "c": 3}', '{"a": 1, "b": 2}'), ("{}", "{}")],
         50: [('{"a": "x", "b": 36}', '{"a": "x", "b": 37}'), ('{"a": null}', '{"a": null, "b": null}')],
         25: [('{"a": [1, {"x": 2}]}', '{"a": [1, {"x": 2.0}], "b": 1, "c": 1, "d": 1}')],
-        0: [('{"a": 1}', "{}"), ("[]", "{}"), ('{"a": 1}', "not JSON"), ("not JSON", '{"a": 1}')],
+        0: [('{"a": 1}', "{}"), ("[]", "{}"), ('{"a": 1}', "not JSON"), ("not JSON", '{"a": 1}'),
+            ('{"a": NaN}', '{"a": NaN}')],
     },
     multiple_choice: {
         100: [("(10)", "10"), ("2. Paris", "2"), ("д", "Д"), ("ア", "ア"), ("\u22121.", "-1"), ("(-1)", "-1"),
-              ("C++", "C++"), ("- B", "B")],  # labels may be numbers and letters of any script
-        0: [("-1", "1"), ("1%", "1"), ("1.0", "1"), ("A+", "A"), ("", ""), ("Paris", "Paris")],
+              ("C++", "C++"),  # labels may be numbers and letters of any script
+              *((answer, target) for target in ("B", "(B)", "b") for answer in (
+                  "(b).", " b ", "[B]", "**B.**", "B:", "- B", "\uff08\uff22\uff09", "{B}", "`B`", "_B_",
+                  "B) Paris, France.", "**B.** Paris", "B: 12", "B.\nBecause it is so."))],
+        0: [("-1", "1"), ("1%", "1"), ("1.0", "1"), ("A+", "A"), ("Paris", "Paris"),
+            *((answer, "B") for answer in (
+                "", "A", "Paris", "B or C", "AB", "A. B", "Because", "B Paris", "not B", "B.C", "b-cell", "()",
+                "B" * 9, ".", "\ud800", "(A) B", "8"))],
     },
     classification: {
         100: [(" Positive.\n", "positive"), ('"Not  entailment"', "not entailment"), ("**neutral**", "Neutral"),
@@ -82,19 +90,6 @@ def test_known_answers_have_known_points(
     metric: Callable[[str, str], float], points: float, pairs: list[tuple[str, str]]
 ) -> None:
     assert [pair for pair in pairs if metric(*pair) != points] == []
-
-
-@each("text", ["NaN", "nan", "sNaN", "Infinity", "-Infinity", "inf", "-inf", "+Inf"])
-@each("metric", [numeric_match, json_match])
-def test_text_that_is_no_finite_number_never_matches_as_one(metric: Callable[[str, str], float], text: str) -> None:
-    assert metric(text, text) == metric(text, "0") == metric("1", text) == 0
-
-
-@each("constant", ["NaN", "-Infinity"])
-def test_what_python_alone_reads_as_json_is_not_json(constant: str) -> None:
-    assert json_match(f"[{constant}]", f"[{constant}]") == 0
-    assert json_match(constant, "1e999") == json_match("1e999", constant) == 0
-    assert json_fields(f'{{"a": {constant}}}', f'{{"a": {constant}}}') == 0
 
 
 NUMBERS = st.decimals(allow_nan=False, allow_infinity=False, places=4, min_value=-(10**12), max_value=10**12)
@@ -129,53 +124,26 @@ def test_json_matches_itself_however_written_and_no_value_of_another_type(
         assert json_match(text, of_other) == 0
 
 
-@settings(deadline=None, max_examples=50)
-@given(st.dictionaries(st.text(), JSON, min_size=1, max_size=4), st.data())
-def test_json_fields_is_the_share_of_fields_kept(target: dict[str, Any], data: st.DataObject) -> None:
-    kept = data.draw(st.sets(st.sampled_from(sorted(target))))
-    answer = {key: reordered(value) if key in kept else {"wrong": value} for key, value in target.items()}
-    points = json_fields(json.dumps({**answer, "\0more": 1} if "\0more" not in answer else answer), json.dumps(target))
-    assert points == pytest.approx(100 * len(kept) / len(target))
+@settings(deadline=None)
+@given(st.dictionaries(st.text(max_size=3), st.booleans(), min_size=1, max_size=4))
+def test_json_fields_is_the_share_of_fields_that_are_right(fields: dict[str, bool]) -> None:
+    target = {key: [number, None] for number, key in enumerate(fields)}
+    answer = {key: value if fields[key] else {"wrong": value} for key, value in target.items()}
+    points = json_fields(json.dumps({**answer, "\0more": 1}), json.dumps(target))
+    assert points == pytest.approx(100 * sum(fields.values()) / len(fields))
 
 
 ANSWERS = st.text() | JSON.map(json.dumps) | NUMBERS.map(str) | st.text('{}[]",:0-.e$%TruNaN ')
 
 
-@pytest.mark.parametrize("name", [name for name in METRICS if name != "json_schema"])  # whose target is a schema
 @settings(deadline=None)
 @given(answer=ANSWERS, target=ANSWERS)
-def test_every_pair_of_texts_has_points_within_the_bounds(name: str, answer: str, target: str) -> None:
-    metric = get(name)
-    points = metric(answer, target)
-    assert isinstance(points, float)
-    assert metric.lowest is not None
-    assert metric.highest is not None
-    assert metric.lowest <= points <= metric.highest
-    assert metric(target, target) in (0.0, 100.0)
-
-
-@settings(deadline=None)
-@given(st.text(), st.sampled_from(["", " ", "\n\t"]))
-def test_text_matches_itself_with_space_around_it(text: str, space: str) -> None:
-    assert exact_match(space + text + space, text) == normalized_match(text + space, space + text) == 100
-    assert contains(f"before {text} after", text) == (100 if text.strip() else 0)
-
-
-BARE = ["B", "(b).", " b ", "[B]", "**B.**", "B:", "\uff08\uff22\uff09", "{B}", "`B`", "_B_"]
-WITH_TEXT = ["B) Paris, France.", "(B) Paris", "**B.** Paris", "B: 12", "B.\nBecause it is so."]
-OTHER = ["", "A", "(A)", "Paris", "B or C", "AB", "B, C", "A. B", "Because", "B Paris", "not B", "B.C", "b-cell", "()"]
-
-
-@each("answer", BARE + WITH_TEXT)
-def test_the_letter_counts_with_what_usually_stands_around_it(answer: str) -> None:
-    for target in ("B", "(B)", "b"):
-        assert multiple_choice(answer, target) == 100
-    assert multiple_choice(answer, "A") == 0
-
-
-@each("answer", [*OTHER, "B" * 9, ".", "\ud800", "(A) B", "8"])
-def test_other_answers_do_not_name_the_choice(answer: str) -> None:
-    assert multiple_choice(answer, "B") == 0
+def test_every_pair_of_texts_has_points_within_the_bounds(answer: str, target: str) -> None:
+    for name in METRICS.keys() - {"json_schema"}:  # whose target is a schema
+        points = get(name)(answer, target)
+        assert isinstance(points, float)
+        assert 0.0 <= points <= 100.0
+        assert get(name)(target, target) in (0.0, 100.0)
 
 
 def test_a_very_long_answer_is_read_in_one_pass() -> None:
@@ -189,6 +157,68 @@ def test_every_label_is_its_own_class_whatever_stands_around(label: str) -> None
     assert classification(f' "{label}".', label) == 100 or not any(map(str.isalnum, label))
 
 
-@each(("answer", "target"), AWKWARD)
-def test_awkward_texts_are_right_or_wrong(answer: str, target: str) -> None:
-    assert {multiple_choice(answer, target), classification(answer, target)} <= {0, 100}
+VALID, SCHEMA = (metric(match, name) for name in ("json_valid", "json_schema"))
+BY_STANDARD = ['{"a": [1, 2.5e3, true, null, "\\u00e9"]}', " \n[]\t", "-0", "9" * 5000]
+NO_JSON = ["", "{'a': 1}", '{"a": 1,}', "NaN", "01", '"a\nb"', "```json\n{}\n```", "\ufeff{}"]
+TOO_DEEP = "[" * 100_000 + "]" * 100_000  # the standard lets a parser limit the depth
+
+
+@each(("points", "answers"), [(100, BY_STANDARD), (0, [*NO_JSON, TOO_DEEP])])
+def test_an_answer_is_json_by_the_standard(points: float, answers: list[str]) -> None:
+    assert [answer for answer in answers if VALID(answer, "whatever") != points] == []
+
+
+@each(("kind", "points"), [("any", [100, 100, 100]), ("object", [100, 0, 0]), ("array", [0, 100, 0])])
+def test_a_kind_of_json_can_be_asked_for(kind: str, points: list[float]) -> None:
+    assert [metric(match, "json_valid", kind=kind)(answer, "") for answer in ("{}", "[]", "1")] == points
+
+
+@each(
+    ("answer", "schema", "points"),
+    [
+        ('{"name": "Ada", "age": 36}', '{"required": ["name"], "properties": {"age": {"type": "integer"}}}', 100),
+        ('{"name": "Ada", "age": "36"}', '{"required": ["name"], "properties": {"age": {"type": "integer"}}}', 0),
+        ("not json", "true", 0),
+        ("true", '{"type": "integer"}', 0),
+        ("[1, 2]", '{"$schema": "http://json-schema.org/draft-07/schema#", "items": [{"const": 1}]}', 100),
+        ("[2]", '{"$schema": "http://json-schema.org/draft-07/schema#", "items": [{"const": 1}]}', 0),
+        ('{"a": {"a": {}}}', '{"properties": {"a": {"$ref": "#"}}, "additionalProperties": false}', 100),
+        ('{"a": {"b": {}}}', '{"properties": {"a": {"$ref": "#"}}, "additionalProperties": false}', 0),
+        ('{"type": 5}', '{"$ref": "http://json-schema.org/draft-07/schema#"}', 0),
+        ("1e999", '{"multipleOf": 0.5}', 0),
+        ("[2]", '{"prefixItems": [{"const": 1}]}', 0),  # 2020-12, where no $schema names a draft
+        ("9" * 5000, '{"minimum": 5}', 100),
+        ("1", '{"$ref": "#"}', 0),  # a schema that never says anything is kept by nothing
+    ],
+)
+def test_conformance_by_hand(answer: str, schema: str, points: float) -> None:
+    assert SCHEMA(answer, schema) == points
+
+
+def test_formats_are_checked_where_they_are_asked_for() -> None:
+    schema = '{"format": "date"}'
+    checked = metric(match, "json_schema", formats=True)
+    assert (SCHEMA('"no date"', schema), checked('"no date"', schema), checked('"2024-02-29"', schema)) == (100, 0, 100)
+
+
+@each(
+    ("schema", "message"),
+    [
+        ("", "not a JSON object"),
+        ("5", "not a JSON object"),
+        ('{"type": "nope"}', "is not a JSON schema: 'nope'"),
+        ('{"pattern": "("}', "not a 'regex'"),
+        ('{"$schema": []}', r"its \$schema is not text"),
+        ('{"$ref": "#/nowhere"}', "leads nowhere"),
+    ],
+)
+def test_a_faulty_schema_is_an_error_and_no_wrong_answer(schema: str, message: str) -> None:
+    for _ in range(2):  # it is not remembered as a good one
+        with pytest.raises(ValueError, match=f"the target.*{message}"):
+            SCHEMA("{}", schema)
+
+
+def test_a_schema_elsewhere_is_not_fetched(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(urllib.request, "urlopen", lambda *_: pytest.fail("it was fetched"))
+    with pytest.raises(ValueError, match=r"'http://127\.0\.0\.1:9/schema' leads nowhere"):
+        SCHEMA("1", '{"$ref": "http://127.0.0.1:9/schema"}')

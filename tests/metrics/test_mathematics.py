@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
-import threading
 from pathlib import Path
 
 import pytest
@@ -13,7 +12,7 @@ import pytest
 from accgate.metrics import get
 from accgate.metrics.equality import box_content
 from accgate.metrics.mathematics import Comparer, NoDecision
-from tests.metrics.readings import LENIENT, MATHEMATICS, WORD_PROBLEMS
+from tests.metrics.readings import LENIENT, MATHEMATICS, READINGS, WORD_PROBLEMS
 from tests.support.cases import each
 
 
@@ -28,6 +27,7 @@ def test_a_person_and_the_metric_say_the_same_of_every_pair() -> None:
     assert [pair for pair in LENIENT if metric(*pair) != 100] == []  # docs/tasks.md lists them
 
 
+@pytest.mark.slow
 def test_the_library_alone_reads_fewer() -> None:
     library = pytest.importorskip("math_verify")
 
@@ -40,42 +40,11 @@ def test_the_library_alone_reads_fewer() -> None:
     assert len([reply for reply, target, truth in WORD_PROBLEMS if says(reply, target) != truth]) == 12
 
 
-SAME = [  # as other people write it
-    ("5!", "120"), ("90", "90°"), ("> 5", "> 5"), (r"x \ne 5", r"x \neq 5"), ("1 1/2", r"\frac32"), ("3/2", "1 1/2"),
-    ("1 234", "1234"), ("1234", "1 234"), ("3 !", "6"),
-    (r"0.\overline{3}", r"\frac13"), (r"0.1\bar6", r"\frac16"), (r"0.\dot{1}4285\dot7", r"\frac17"),
-    ("0.333...", r"\frac13"),
-    (r"2.(45)", r"\frac{27}{11}"), (r"-0.1666\ldots", r"-\frac16"), (r"(0.\overline{3}, 1)", r"(\frac13, 1)"),
-    (r"\frac13", r"0.\dot3"), ("0{,}5", r"\frac12"), ("0{,}125", r"\frac18"), ("12{,}5", "12.5"),
-    ("1{,}234{,}567", "1234567"),
-    (r"\varnothing", r"\emptyset"), (r"\{\}", r"\varnothing"), ("∅", r"\{ \}"), (r"x\in\varnothing", r"\emptyset"),
-    (r"\text{the empty set}", r"\emptyset"), (r"90\degree", r"90^\circ"), ("90°", r"90^{\circ}"), ("90^{o}", "90"),
-    (r"90\text{ degrees}", r"90^\circ"), (r"\sin 30^\circ", r"\frac12"), (r"\cos(36°)", r"\frac{1+\sqrt5}{4}"),
-    (r"1.6\times10^{-19}", r"16\times10^{-20}"), (r"6.63\cdot10^{-34}", r"6.63\times10^{-34}"), ("2^{1000}", "4^{500}"),
-    (r"\frac{1}{1024}", "2^{-10}"), ("e^{-100}", r"\frac{1}{e^{100}}"), ("0.083333", r"\frac{1}{12}"),
-    ("3.141593", r"\pi"),
-    (r"\pm\sqrt2", r"-\sqrt2, \sqrt2"), ("100!", r"100\cdot99!"),
-    (r"\sqrt{2}\cdot10^{-20}", r"\frac{2}{\sqrt2}\cdot10^{-20}"),
-]  # fmt: skip
-OTHER = [  # a relation, a factorial, numbers beside each other; then what math-verify alone takes for equal or close
-    ("> 5", "5"), (r"\le 5", "5"), (r"\ne 5", "5"), ("≠ 5", "5"), ("not 5", "5"), ("5!", "5"), ("10", "10!"),
-    ("11/2", "1 1/2"), ("1 1/2", "11/2"), ("1~1/2", "11/2"), ("1 2", "12"),
-    (r"\frac{1}{2^{71}}", r"\frac{1}{2^{73}}"), (r"\frac{2}{20!}", r"\frac{1}{20!}"), (r"1-2^{-81}", "1-2^{-80}"),
-    ("e^{-100}", "e^{-200}"), (r"1.6\times10^{-19}", r"9.1\times10^{-31}"),
-    (r"9.11\times10^{-31}", r"9.1\times10^{-31}"),
-    ("0.00000012", "0.00000045"), ("10^{-400}", "10^{-401}"), (r"\frac{\pi}{10^{30}}", r"\frac{\pi}{10^{31}}"),
-    (r"2^{-71}+\sqrt2", r"2^{-73}+\sqrt2"), (r"\{2^{-71}, 1\}", r"\{2^{-73}, 1\}"), ("[0, 2^{-71}]", "[0, 2^{-73}]"),
-    ("x = 2^{-71}", "x = 2^{-73}"), ("2^{-71}x", "2^{-73}x"), ("100!+1", "100!"), ("2^{1000}", "2^{1000}+1"),
-    (r"\begin{pmatrix}2^{-71}&0\end{pmatrix}", r"\begin{pmatrix}2^{-73}&0\end{pmatrix}"), ("10^{-20}", "0"),
-    ("0.3333", r"\frac13"), (r"0.\overline{3}", "0.3"), (r"\{\varnothing\}", r"\varnothing"), (r"\varnothing", "0"),
-]  # fmt: skip
-
-
 def test_notations_of_one_number_are_equal_and_small_or_related_numbers_are_not() -> None:
     pytest.importorskip("math_verify")
     metric = get("math")
-    assert [pair for pair in SAME if metric(rf"\boxed{{{pair[0]}}}", pair[1]) != 100] == []
-    assert [pair for pair in OTHER if metric(rf"\boxed{{{pair[0]}}}", pair[1]) != 0] == []
+    assert [pair for pair in READINGS["equal notations"] if metric(rf"\boxed{{{pair[0]}}}", pair[1]) != 100] == []
+    assert [pair for pair in READINGS["unequal notations"] if metric(rf"\boxed{{{pair[0]}}}", pair[1]) != 0] == []
     assert metric(r"Either \boxed{1} or \boxed{2}.", "2,1") == metric("It is 5!", "5") == 100
 
 
@@ -102,21 +71,15 @@ def test_nothing_that_a_reply_holds_is_run() -> None:
     assert not mark.exists()
 
 
-def test_it_compares_in_threads_and_beside_an_event_loop_that_goes_on() -> None:
+def test_it_compares_in_threads_of_an_event_loop() -> None:
     pytest.importorskip("math_verify")
-    metric, points = get("math"), []
-    threads = [threading.Thread(target=lambda: points.append(metric(r"\frac12", "0.5"))) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert points == [100.0] * 4
+    metric = get("math")
 
-    async def both() -> float:
-        return await asyncio.to_thread(metric, r"\boxed{x=5}", "5")
+    async def together() -> list[float]:
+        return await asyncio.gather(*(asyncio.to_thread(metric, r"\frac12", "0.5") for _ in range(4)))
 
     assert metric.waits
-    assert asyncio.run(both()) == 100.0
+    assert asyncio.run(together()) == [100.0] * 4
 
 
 @pytest.mark.slow
@@ -132,15 +95,19 @@ def test_too_much_memory_and_a_process_that_ends_are_no_score() -> None:
     comparer.stop()
 
 
-def test_a_module_of_the_working_folder_does_not_come_before_an_installed_one(
+def test_the_process_runs_no_module_of_the_working_folder_and_ends(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pytest.importorskip("math_verify")
     (tmp_path / "sympy.py").write_text("raise SystemExit(7)")
     monkeypatch.chdir(tmp_path)
     comparer = Comparer(5.0)
-    assert comparer.points("1/2", "0.5") == 100
+    assert (comparer.points("1/2", "0.5"), comparer.points("1", "2")) == (100, 0)
+    assert comparer._process is not None
+    pid = comparer._process.pid
     comparer.stop()
+    with pytest.raises(ProcessLookupError):
+        os.kill(pid, 0)
 
 
 def test_without_the_package_the_message_has_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -149,41 +116,28 @@ def test_without_the_package_the_message_has_the_command(monkeypatch: pytest.Mon
         get("math")
 
 
-def test_the_last_box_counts_with_its_braces() -> None:
-    assert box_content(r"\boxed{1}, no: \boxed{\frac{1}{\sqrt{2}}}") == r"\frac{1}{\sqrt{2}}"
-    assert box_content(r"\boxed{1} = \boxed{2}") == "2"
-    assert box_content(r"\boxed{\{1, 2\}}") == r"\{1, 2\}"
-    assert box_content(r"\fbox{3}") == box_content(r"\boxed {3}") == "3"
-    assert box_content("so <|begin_of_box|>3<|end_of_box|>") == "3"
-    assert [box_content(text) for text in ("", "5", r"\boxed{5", r"\boxed 5", r"\boxed{")] == [None] * 5
-
-
-@pytest.mark.parametrize(
-    "reply",
+@each(
+    ("content", "replies"),
     [
-        r"\boxed{1} and \boxed{2}.", r"$\boxed{1}$, $\boxed{2}$", r"$x=\boxed{1}$ or $x = \boxed{2}$",
-        "- $\\boxed{1}$\n- $\\boxed{2}$", r"\[\boxed{1}\] und \[\boxed{2}\]", r"\boxed{1}\text{ and }\boxed{2}",
-        r"\boxed{5}. No: \boxed{1}, \boxed{2}, \boxed{2}",
+        (r"\frac{1}{\sqrt{2}}", [r"\boxed{1}, no: \boxed{\frac{1}{\sqrt{2}}}"]),
+        ("2", [r"\boxed{1} = \boxed{2}"]),
+        (r"\{1, 2\}", [r"\boxed{\{1, 2\}}"]),
+        ("3", [r"\fbox{3}", r"\boxed {3}", "so <|begin_of_box|>3<|end_of_box|>"]),
+        (None, ["", "5", r"\boxed{5", r"\boxed 5", r"\boxed{"]),
+        ("1, 2", [
+            r"\boxed{1} and \boxed{2}.", r"$\boxed{1}$, $\boxed{2}$", r"$x=\boxed{1}$ or $x = \boxed{2}$",
+            "- $\\boxed{1}$\n- $\\boxed{2}$", r"\[\boxed{1}\] und \[\boxed{2}\]", r"\boxed{1}\text{ and }\boxed{2}",
+            r"\boxed{5}. No: \boxed{1}, \boxed{2}, \boxed{2}",
+        ]),
     ],
 )  # fmt: skip
-def test_boxes_beside_each_other_are_one_answer(reply: str) -> None:
-    assert box_content(reply) == "1, 2"
+def test_the_last_box_counts_and_boxes_beside_it_are_one_answer(content: str | None, replies: list[str]) -> None:
+    assert {reply: box_content(reply) for reply in replies} == dict.fromkeys(replies, content)
 
 
 def test_boxes_are_found_in_one_pass() -> None:
     for piece in ("\n", " ", "\n -", " and ", "a ", "x_", r"\,", r"\boxed{", r"\boxed{1}"):
         box_content(rf"\boxed{{1}}{piece * 1_000}\boxed{{2}}")
-
-
-def test_no_process_is_left() -> None:
-    pytest.importorskip("math_verify")
-    comparer = Comparer(5.0)
-    comparer.points("1", "2")
-    assert comparer._process is not None
-    pid = comparer._process.pid
-    comparer.stop()
-    with pytest.raises(ProcessLookupError):
-        os.kill(pid, 0)
 
 
 @each(

@@ -1,4 +1,4 @@
-"""Numbers in replies: read as people read them, and where lm-evaluation-harness reads them alike."""
+"""Numbers in replies: read as people of every language do, and where lm-evaluation-harness reads them alike."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from accgate.metrics.languages import LANGUAGES, in_english, language_of
 from accgate.metrics.match import numeric_match
 from accgate.metrics.numbers import number_in, number_of
-from tests.metrics.readings import WORD_PROBLEMS, flexible
+from tests.metrics.readings import READINGS, WORD_PROBLEMS, flexible
 
 
 def says(reply: str, target: str) -> bool:
@@ -47,25 +48,9 @@ def test_where_a_reply_is_plain_both_say_the_same() -> None:
         assert says(reply, target) == flexible(reply, target), (reply, target)
 
 
-# what is no number, or more than one: decided, and listed in docs/tasks.md
-DECIDED = [
-    ("1,5", "5", None), ("1,23", "23", None), ("1.234,56", "1234.56", "1234.56"), ("1.234.567", "1234567", "1234567"),
-    ("1.234", "1.234", "1.234"), ("3.11.4", None, None), ("1 234", "234", None), ("1\u202f234", "1234", "1234"),
-    ("1'234", "1234", "1234"), ("12/25/2020", "2020", None), ("10/4", "2.5", "2.5"), ("1/3", "1/3", "1/3"),
-    ("1/0", None, None), ("1e3", "1000", "1000"), ("1E-2", "0.01", "0.01"), ("10^3", "1000", "1000"),
-    ("2^-1", "0.5", "0.5"), ("10^{10^{10}}", None, None), ("10^999", None, None),
-    ("NaN", None, None), ("Infinity", None, None), ("-inf", None, None), ("\u221e", None, None),
-    ("x_1", None, None), ("CO2", None, None), ("USD5", "5", None), ("2 million", "2", None), ("21st", "21", None),
-    ("twenty", None, None), ("\u0663\u066b\u0665", "3.5", "3.5"), ("\uff0d\uff15", "-5", "-5"),
-    ("\u06f2\u06f1", "21", "21"),
-    ("\u0967\u0968", "12", "12"), ("A\u20145", "5", None), ("--5", "5", None), ("(5)", "5", None), ("+5", "5", "5"),
-    ("-0", "0", "0"), ("007", "7", "7"), ("5:30", "30", None), ("50%", "50", "50"), ("50 %", "50", "50"),
-    ("", None, None),
-]  # fmt: skip
-
-
 def test_each_decided_form_is_read_as_documented_in_a_reply_and_alone() -> None:
-    for text, in_reply, alone in DECIDED:
+    """Some are no number, or more than one: docs/tasks.md lists what is decided."""
+    for text, in_reply, alone in READINGS["numbers"]:
         assert number_in(text) == in_reply, text
         value = number_of(text)
         assert (None if value is None else Fraction(value)) == (None if alone is None else Fraction(alone)), text
@@ -90,6 +75,45 @@ def test_no_text_breaks_the_reader_and_what_it_gives_is_a_number(text: str) -> N
     assert answer is None or numeric_match(answer, answer) == 100
 
 
+@pytest.mark.slow
 def test_long_texts_are_read_in_one_pass() -> None:
     for piece in ("1", "1,", "1 ", "1/", "1.", "-", "$", "^", "\\frac", "{", "1,234", "\u00bd", "\u00b2", " ", "e1"):
         number_in(piece * 20_000)
+
+
+@pytest.mark.parametrize("language", READINGS["languages"])
+def test_a_number_is_read_as_a_reader_of_its_language_does(language: str) -> None:
+    assert language in ("", *LANGUAGES)
+    wrong = {
+        text: answer
+        for text, want in READINGS["languages"][language]
+        if (answer := number_in(text, language=language)) != want
+    }
+    assert wrong == {}
+
+
+def test_a_whole_text_of_ideograms_is_its_number_and_others_are_none() -> None:
+    texts = {"十八": 18, "八": 8, "7万": 70000, "二〇二四": 2024, "十八个": None, "1.200": 1.2}
+    assert {text: value and float(value) for text, value in ((text, number_of(text)) for text in texts)} == texts
+
+
+def test_the_number_behind_the_first_mark_counts_before_the_last_one() -> None:
+    texts = {
+        "#### 72\nIt was checked in 2 ways.": "72", "#### 72\n\nHuman: 5 cats\n#### 5": "72",
+        "#### **$1,200**\n3": "1200",
+        "#### Step 2: 5 + 5 = 10": "10", "#### 2. Sum\nIt is 12": "12", "##### 3\n5": "5", "So #### 72\n\n3": "72",
+        "The answer is 18.[1]": "18", "18 eggs.[1][2]": "18", "It is [18]": "18", "The answer:[18]": "18",
+    }  # fmt: skip
+    assert {text: number_in(text) for text in texts} == texts
+    assert number_in("3 of 4\n#### 72", "first") == "3"
+
+
+def test_long_texts_of_other_languages_are_read_in_one_pass() -> None:
+    for piece in ("十", "1万", "1 ", "111 ", "1.111", "答案", "1,", "#### ", "[1]", "억", "{,}1"):
+        number_in(piece * 1_000, language="zh")
+        number_in(piece * 1_000, language="de")
+
+
+def test_english_stays_as_it_is() -> None:
+    text = "The answer is 1,234.50; 12 600, 3,5 and 1.200."
+    assert (in_english(text), in_english(text, "en"), language_of(text)) == (text, text, "en")

@@ -37,8 +37,7 @@ def test_f_measures_are_those_of_rouge_score_to_the_last_bit(stem: bool, answer:
 
 @each(("answer", "target"), AWKWARD)
 def test_awkward_texts_score_as_rouge_score_has_them(answer: str, target: str) -> None:
-    if len(answer) > 4000:  # rouge-score fills a table of a cell for each pair of words
-        answer, target = answer[:1500], target[-1500:]
+    answer, target = answer[:600], target[-600:]  # rouge-score fills a table of a cell for each pair of words
     scores = PLAIN.score(target, answer)
     for ours, theirs in THEIRS.items():
         assert metric(rouge, ours)(answer, target) == 100 * scores[theirs].fmeasure, ours
@@ -60,26 +59,15 @@ def test_a_text_of_a_hundred_thousand_words_is_scored() -> None:
 @given(answer=TEXTS, targets=st.lists(TEXTS, min_size=1, max_size=3))
 def test_several_references_are_pooled_in_the_recall_form_of_rouge_n(answer: str, targets: list[str]) -> None:
     for n in (1, 2):
-        name = f"rouge_{n}_recall"
-        grams = [Counter(itertools.pairwise(rouge_tokens(t)) if n == 2 else rouge_tokens(t)) for t in targets]
-        ours = Counter(itertools.pairwise(rouge_tokens(answer)) if n == 2 else rouge_tokens(answer))
-        matched, total = sum((g & ours).total() for g in grams), sum(g.total() for g in grams)
-        expected = 100 * matched / total if total else 0.0
-        assert metric(rouge, name).against(answer, targets) == pytest.approx(expected, abs=1e-9)
-        assert metric(rouge, "rouge_n", n=n, measure="recall").against(answer, targets) == pytest.approx(expected)
+        ours, *theirs = (Counter(rouge_grams(text, n)) for text in (answer, *targets))
+        matched, total = sum((grams & ours).total() for grams in theirs), sum(grams.total() for grams in theirs)
+        for built in (metric(rouge, f"rouge_{n}_recall"), metric(rouge, "rouge_n", n=n, measure="recall")):
+            assert built.against(answer, targets) == pytest.approx(100 * matched / total if total else 0.0, abs=1e-9)
 
 
-def rouge_tokens(text: str) -> list[str]:
-    return list(PLAIN._tokenizer.tokenize(text))
-
-
-def test_pooled_recall_by_hand_and_the_best_reference_elsewhere() -> None:
-    targets = ["the cat sat", "a dog sat on the mat far away"]  # 3 of 3 and 2 of 8 words are matched
-    assert metric(rouge, "rouge_1_recall").against("the cat sat", targets) == pytest.approx(100 * 5 / 11)
-    assert metric(rouge, "rouge_1").against("the cat sat", targets) == 100
-    assert metric(rouge, "rouge_l_recall").against("the cat sat", targets) == 100
-    best = PLAIN.score_multi(targets, "a dog and the cat")["rougeL"].fmeasure
-    assert metric(rouge, "rouge_l").against("a dog and the cat", targets) == 100 * best
+def rouge_grams(text: str, n: int) -> list[tuple[str, ...]]:
+    tokens = list(PLAIN._tokenizer.tokenize(text))
+    return list(zip(*(tokens[start:] for start in range(n)), strict=False))
 
 
 def test_rouge_w_has_lins_published_figures() -> None:
@@ -120,22 +108,16 @@ def test_a_text_has_all_of_itself_whatever_its_length(weight: float) -> None:
         assert weighted_lcs(["x"] * length, ["x"] * length, weight).f == 1
 
 
-@given(answer=TEXTS, target=TEXTS)
-def test_rouge_w_of_weight_1_is_rouge_l(answer: str, target: str) -> None:
-    assert metric(rouge, "rouge_w", weight=1.0)(answer, target) == metric(rouge, "rouge_l")(answer, target)
-
-
-@pytest.mark.parametrize(
-    ("answer", "points"),
-    [("police kill the gunman", 50.0), ("the gunman kill police", 100 / 6), ("the gunman police killed", 100 / 3)],
-)
-def test_rouge_s_has_lins_published_figures(answer: str, points: float) -> None:
+@each(
+    ("answer", "points", "with_unigrams"),
+    [
+        ("police kill the gunman", 50, 60), ("the gunman kill police", 100 / 6, 40),
+        ("the gunman police killed", 100 / 3, 60), ("gunman the killed police", 0, 40),  # Lin's section 5.2
+    ],
+)  # fmt: skip
+def test_rouge_s_has_lins_published_figures(answer: str, points: float, with_unigrams: float) -> None:
     assert metric(rouge, "rouge_s")(answer, OFFICIAL) == pytest.approx(points)
-
-
-def test_rouge_su_tells_a_reversed_sentence_from_a_wrong_one() -> None:  # the example of Lin's section 5.2
-    assert metric(rouge, "rouge_s")("gunman the killed police", OFFICIAL) == 0
-    assert metric(rouge, "rouge_s", unigrams=True)("gunman the killed police", OFFICIAL) == pytest.approx(40)
+    assert metric(rouge, "rouge_s", unigrams=True)(answer, OFFICIAL) == pytest.approx(with_unigrams)
 
 
 def plain_pairs(tokens: list[str], skip: int | None) -> Counter[tuple[str, str]]:
@@ -160,24 +142,8 @@ def test_skip_bigrams_are_counted_pair_by_pair(
 
 
 def test_skip_0_is_rouge_2_and_1_reaches_over_one_word() -> None:
-    near = metric(rouge, "rouge_s", skip=0)
-    assert near("the cat sat", "the cat ran") == metric(rouge, "rouge_2")("the cat sat", "the cat ran") == 50
-    assert near("cat x dog", "cat y dog") == 0
-    assert metric(rouge, "rouge_s", skip=1)("cat x dog", "cat y dog") == pytest.approx(100 / 3)
-
-
-@pytest.mark.parametrize(
-    ("name", "option", "message"),
-    [
-        ("rouge_n", {"n": 0}, "n must be 1 or more"),
-        ("rouge_w", {"weight": 0.5}, "weight must be 1 to 10"),
-        ("rouge_s", {"skip": -2}, "skip must be 0 or more"),
-        ("rouge_1", {"stem": True, "tokenizer": "zh"}, "stem is for English words"),
-    ],
-)
-def test_options_out_of_range_are_refused(name: str, option: dict[str, object], message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        metric(rouge, name, **option)
+    assert metric(rouge, "rouge_s", skip=0)("the cat sat", "the cat ran") == 50
+    assert [metric(rouge, "rouge_s", skip=n)("cat x dog", "cat y dog") for n in (0, 1)] == [0, pytest.approx(100 / 3)]
 
 
 @each("name", rouge.METRICS)

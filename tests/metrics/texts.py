@@ -1,5 +1,8 @@
 """Texts to score: ordinary ones that share words, and awkward ones."""
 
+import re
+import string
+from collections import Counter
 from types import ModuleType
 from typing import Any
 
@@ -32,3 +35,15 @@ def metric(family: ModuleType, name: str, **options: Any) -> Metric:
     """A metric of a family, built as the registry builds it."""
     built: Metric = family.METRICS[name](**options)
     return built
+
+
+def squad_words(text: str, *, spaced: str = "") -> list[str]:
+    """SQuAD's rule, character by character; TriviaQA's where punctuation, and the marks `spaced`, are space."""
+    marks = set(string.punctuation + spaced)
+    bare = "".join((" " if spaced else "") if letter in marks else letter for letter in text.lower())
+    return re.sub(r"\b(?:a|an|the)\b", " ", bare).split()
+
+
+def f1_of(ours: list[str], theirs: list[str]) -> float:
+    shared = (Counter(ours) & Counter(theirs)).total()
+    return 200 * shared / (len(ours) + len(theirs)) if shared else 0.0

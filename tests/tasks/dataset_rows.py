@@ -1,4 +1,7 @@
-"""Rows in the published schemas of the datasets of the library's tasks."""
+"""Rows in the published schemas of the datasets of the library's tasks.
+
+library_rows.json has most of them, by task, each with what `test_library_rows.Case` has.
+"""
 
 from __future__ import annotations
 
@@ -7,52 +10,32 @@ import json
 import pickle
 import zlib
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 from accgate.tasks.tools import reply_json
 
 Row = dict[str, Any]
-
+LIBRARY: dict[str, Row] = json.loads(Path(__file__).with_name("library_rows.json").read_text(encoding="utf-8"))
+MMLU: Row = LIBRARY["mmlu"]["rows"][0]
+MMLU_PRO: Row = LIBRARY["mmlu_pro"]["rows"][0]
+GPQA: Row = LIBRARY["gpqa_diamond"]["rows"][0]
+ARC: Row = LIBRARY["arc_challenge"]["rows"][0]
+TRUTHFUL: Row = LIBRARY["truthfulqa_mc1"]["rows"][0]
+HELLASWAG: Row = LIBRARY["hellaswag"]["rows"][0]
+IFEVAL: Row = LIBRARY["ifeval"]["rows"][0]
+HUMANEVAL: Row = LIBRARY["humaneval"]["rows"][0]
+MATH: Row = LIBRARY["math_500"]["rows"][0]
+AIME: Row = LIBRARY["aime_2025"]["rows"][0]
+SQUAD: Row = LIBRARY["squad_v2"]["rows"][0]
+DROP: Row = LIBRARY["drop"]["rows"][0]
+MGSM: Row = LIBRARY["mgsm"]["rows"][0]
+MMLU_DEV, MMLU_PRO_DEV, MBPP_PROMPT = (LIBRARY[name]["examples"] for name in ("mmlu", "mmlu_pro", "mbpp"))
+TRANSLATION = LIBRARY["wmt16_en_de"]["rows"]
 PIXEL = base64.b64decode(
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 )
 
-MMLU = {"question": " What is 2 + 2? ", "subject": "abstract_algebra", "choices": ["3", "4", "5", "6"], "answer": 1}
-MMLU_DEV = [
-    {"question": f"{subject} {i}?", "subject": subject, "choices": list("wxyz"), "answer": i % 4}
-    for subject in ("anatomy", "abstract_algebra")
-    for i in range(5)
-]
-GPQA = {
-    "Question": "Which of these is a noble gas?",  # 30 characters, so the right option is the third
-    "Correct Answer": "argon\n", "Incorrect Answer 1": "iron", "Incorrect Answer 2": "zinc",
-    "Incorrect Answer 3": "lead", "Record ID": "rec0", "High-level domain": "Chemistry", "Subdomain": "Inorganic",
-}  # fmt: skip
-HUMANEVAL = {
-    "task_id": "HumanEval/0",
-    "prompt": 'from math import floor\n\n\ndef half(n: int) -> int:\n    """Half of n, rounded down."""\n',
-    "canonical_solution": "    return floor(n / 2)\n",
-    "test": "\n\nMETADATA = {}\n\n\ndef check(candidate):\n    assert candidate(5) == 2\n",
-    "entry_point": "half",
-}
-MBPP = {
-    "task_id": 11,
-    "text": "Write a function to double a number.",
-    "code": "def double(n):\r\n  return 2 * n",
-    "test_list": ["assert double(2) == 4", "assert double(0) == 0", "assert double(-1) == -2"],
-    "test_setup_code": "import math",
-    "challenge_test_list": [],
-}
-MBPP_PROMPT = [
-    {
-        **MBPP,
-        "task_id": i,
-        "text": f"Task {i}.",
-        "code": f"def f{i}():\r\n  pass",
-        "test_list": [f"assert f{i}() is None", f"assert not f{i}()", f"assert f{i}() != 1"],
-    }
-    for i in range(1, 11)
-]
 # As EvalPlus's tools/humaneval/to_original_fmt.py writes tests for the hub.
 PLUS_TEST = """import numpy as np
 
@@ -110,48 +93,6 @@ def contest(public: Sequence[tuple[str, str]], hidden: Sequence[tuple[str, str]]
     }  # fmt: skip
 
 
-HELLASWAG = {
-    "ind": 24, "activity_label": "Roof shingle removal", "ctx_a": "A man is sitting on a roof. [step] Then",
-    "ctx_b": "he starts", "ctx": "A man is sitting on a roof. Then he starts", "source_id": "activitynet~v_x",
-    "split": "val", "split_type": "indomain", "label": "3",
-    "endings": ["is using wrap [title] to sleep.", "is ripping  tiles.", "is [substeps] singing.", "pulls up roofing."],
-}  # fmt: skip
-ARC = {
-    "id": "Mercury_7", "question": "Which is a metal?", "answerKey": "B",
-    "choices": {"text": ["wood", "iron", "wool"], "label": ["A", "B", "C"]},
-}  # fmt: skip
-TRUTHFUL = {
-    "question": "Is the sky green?",  # 17 characters and three options, so the true one is the third
-    "mc1_targets": {"choices": ["No, it is blue", "Yes", "At noon"], "labels": [1, 0, 0]},
-    "mc2_targets": {"choices": ["No, it is blue", "Yes"], "labels": [1, 0]},
-}
-SCHEMA = '{"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]}'
-JSON_MODE = {
-    "prompt": [
-        {"content": f"You answer in JSON. The schema:\n{SCHEMA}", "role": "system"},
-        {"content": "Ada writes programs.", "role": "user"},
-    ],
-    "completion": '{"name": "Ada"}',
-    "schema": SCHEMA,
-}
-IFEVAL = {
-    "key": 1000, "prompt": "Write three words. Use no commas.",
-    "instruction_id_list": ["punctuation:no_comma", "length_constraints:number_words"],
-    "kwargs": [
-        {"num_words": None, "relation": None},
-        {"num_words": 3, "relation": "at least"},
-    ],
-}  # fmt: skip
-IFBENCH = {
-    "key": "0", "prompt": "Write a word. There should be no whitespace.",
-    "instruction_id_list": ["format:no_whitespace", "count:numbers"],
-    "kwargs": [{"N": None, "word": None}, {"N": 0, "word": None}],
-}  # fmt: skip
-LONGBENCH_V2 = {
-    "_id": "66f", "domain": "Code", "sub_domain": "Repo", "difficulty": "easy", "length": "medium",
-    "question": "Who wrote it?", "choice_A": "Ada", "choice_B": "Bob", "choice_C": "Cyd", "choice_D": "Dan",
-    "answer": "C", "context": "A long text.",
-}  # fmt: skip
 MMMU_ROW = {
     "id": "validation_Math_1", "question": "How many sides has <image 1>?", "options": "['3', \"4's\", '5', '6']",
     "explanation": "", "image_1": {"bytes": PIXEL, "path": None}, "img_type": "['Diagrams']", "answer": "B",
@@ -178,24 +119,3 @@ def bfcl(*calls: Row, others: int = 0) -> Row:
 def said(*arguments: Row) -> str:
     """A reply that calls the function with each of these arguments."""
     return reply_json(None, [("geometry_area", json.dumps(each)) for each in arguments])
-
-
-def longbench(input_: str, answers: list[str], classes: list[str] | None = None) -> list[Row]:
-    """A row of LongBench's own files."""
-    return [
-        {
-            "input": input_, "context": "The long context.", "answers": answers, "length": 3, "dataset": "x",
-            "language": "en", "all_classes": classes, "_id": "0a",
-        }
-    ]  # fmt: skip
-
-
-def zero_scrolls(output: str) -> list[Row]:
-    """A row of ZeroSCROLLS' own files."""
-    return [
-        {
-            "id": "i1", "pid": "i1_0", "input": "Read this.\n\nA document\n\nAnswer:", "output": output,
-            "document_start_index": 12, "document_end_index": 22, "query_start_index": 24, "query_end_index": 31,
-            "truncation_seperator": "... [The rest is omitted]",
-        }
-    ]  # fmt: skip

@@ -2,6 +2,7 @@
 
 import re
 from collections import Counter
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -9,13 +10,14 @@ import regex
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
-from accgate.errors import KeyFaults
+from accgate.errors import BadInput, KeyFaults
 from accgate.inputs.typed import parse_table
-from accgate.tasks.attacks.attack import DISTRACTORS, STYLES, Attack, attack_row, attack_text
-from accgate.tasks.attacks.edits import NEIGHBOURS
+from accgate.tasks.attacks.attack import DISTRACTORS, STYLES, Attack, attack_text
 from accgate.tasks.attacks.shape import shape_of
-from accgate.tasks.prompts import CannotRender
+from accgate.tasks.conversation import Messages
 from tests.support.cases import each
+from tests.support.gates import write_task
+from tests.support.loading import load_task
 
 PERTURBING = ("typos", "keyboard", "swap_words", "case", "space")
 WAYS = [(kind, style) for kind in PERTURBING for style in ("any", *STYLES[kind])]
@@ -57,14 +59,13 @@ def test_the_same_input_gives_the_same_output_and_figures_and_validity_stay(text
         assert halves == [character for character in text if "\ud800" <= character <= "\udfff"], attack
 
 
-@settings(max_examples=40)
+@settings(max_examples=20)
 @given(words=st.lists(st.from_regex(r"[b-y][b-y]{1,7}z", fullmatch=True), min_size=2, unique=True), rate=RATES)
 def test_a_text_that_can_change_does(words: list[str], rate: float) -> None:
     for kind, style in WAYS:
         text = " ".join(words if style != "lower" else map(str.upper, words))
-        for seed in range(3):
-            attack = Attack(kind, rate=rate, style=style, seed=seed)
-            assert attack_text(attack, text, key="s1") != text, attack
+        attack = Attack(kind, rate=rate, style=style)
+        assert attack_text(attack, text, key="s1") != text, attack
 
 
 @settings(max_examples=40)
@@ -91,7 +92,7 @@ def test_what_is_changed_begins_and_ends_where_a_grapheme_does(text: str, protec
 @each(("kind", "style"), WAYS)
 def test_emoji_and_letters_with_marks_are_never_torn(kind: str, style: str) -> None:
     text = " ".join(f"{emoji}été e\u0301te\u0301 {emoji} हिन्दी ภาษา 각각{emoji}" for emoji in EMOJI)
-    for seed in range(20):
+    for seed in range(5):
         changed = regex.findall(r"\X", attack_text(Attack(kind, rate=0.5, style=style, seed=seed), text, key="s1"))
         assert Counter(c for c in changed if c in EMOJI) == dict.fromkeys(EMOJI, 3)
         assert not any(regex.match(r"\p{M}", grapheme) for grapheme in changed)
@@ -130,11 +131,11 @@ CODE = ("`red fox`", "``red ` fox``", "\n```py\nred fox\n```\n", "\n~~~\nred fox
 
 
 @each(("kind", "style"), WAYS)
-@each("kept", FIGURES + CODE)
-def test_figures_code_and_single_letters_stay(kind: str, style: str, kept: str) -> None:
-    for seed in range(10):
+@each("part", FIGURES + CODE)
+def test_figures_code_and_single_letters_stay(kind: str, style: str, part: str) -> None:
+    for seed in range(3):
         attack = Attack(kind, rate=1, style=style, seed=seed)
-        before, _, after = attack_text(attack, f"Please tell {kept} and then answer", key="s1").partition(kept)
+        before, _, after = attack_text(attack, f"Please tell {part} and then answer", key="s1").partition(part)
         assert len(words(before)) >= 1 <= len(words(after))
 
 
@@ -145,12 +146,10 @@ def test_a_text_with_nothing_to_change_is_returned_as_it_is(kind: str, text: str
 
 
 def test_more_can_be_protected() -> None:
-    for seed in range(20):
-        attack = Attack("typos", rate=1, seed=seed, protect=r"(?i)\b(?:two|half|Natalia)\b")
+    for seed in range(5):
+        attack = Attack("typos", rate=1, seed=seed, protect=r"(?i)\b(?:half|Natalia)\b")
         changed = attack_text(attack, QUESTION, key="s1")
-        assert changed.count("Natalia") >= 2
-        assert "half" in changed
-        assert "friends" not in changed
+        assert [changed.count(word) for word in ("Natalia", "half", "friends")] == [2, 1, 0]
 
 
 @given(rate=RATES, seed=st.integers())
@@ -175,15 +174,10 @@ def test_the_rate_is_the_share_of_words_for_case_and_word_swaps() -> None:
     assert attack_text(Attack("case", rate=1, style="upper"), text, key="s1") == text.upper()
 
 
-def test_seed_and_key_each_make_other_changes() -> None:
-    seeds = {attack_text(Attack("typos", seed=seed), QUESTION, key="s1") for seed in range(50)}
-    keys = {attack_text(Attack("typos"), QUESTION, key=f"s{i}") for i in range(50)}
-    assert len(seeds) == len(keys) == 50
-
-
 def test_an_attacked_text_is_the_same_in_every_version() -> None:
     """Seen on CPython 3.10, 3.11, 3.12 and 3.13; another text would be another benchmark."""
     text = "Natalia sold clips to 48 of her friends in April. Ünïcode हिन्दी 小明有3个苹果 привет, мир!"
+    assert len({attack_text(Attack("typos"), text, key=f"s{i}") for i in range(20)}) == 20
     assert {kind: attack_text(Attack(kind), text, key="s1") for kind in PERTURBING} == {
         "typos": "aNatlia sold clips to 48 of her friends in Apri. Ünïcoqdeb हिन्दी 小明有3个苹果小 привет, мир!",
         "keyboard": "Matalia sold clips tl 48 of her friendw in April. Ünïcodd हिन्दी 小明有3个苹果 привет, мир!",
@@ -214,14 +208,6 @@ def test_words_and_white_space_at_the_ends_of_lines_stay() -> None:
         assert changed == "def  add(left,  right):\n    return  left"
 
 
-def test_neighbours_are_the_keys_that_touch() -> None:
-    """By hand from a keyboard; a key has the neighbours that have it."""
-    by_hand = {"q": "wa", "a": "qwsz", "s": "wedazx", "g": "tyfhvb", "p": "ol", "l": "opk", "m": "njk", "z": "asx"}
-    assert {key: set(NEIGHBOURS[key]) for key in by_hand} == {key: set(keys) for key, keys in by_hand.items()}
-    assert all(key in NEIGHBOURS[other] for key, others in NEIGHBOURS.items() for other in others)
-    assert len(NEIGHBOURS) == 52
-
-
 def test_a_distractor_is_added_at_the_end_and_answers_nothing() -> None:
     answers = r"\d|\b(yes|no|true|false|none|not|never|one|two|three|first|second|half|\w)\b"
     for sentence in DISTRACTORS:
@@ -237,30 +223,30 @@ def test_a_distractor_is_added_at_the_end_and_answers_nothing() -> None:
     assert {attack_text(Attack("distractor"), "", key=f"{i}") for i in range(200)} == set(DISTRACTORS)
 
 
-def test_a_paired_column_is_taken_as_it_is_and_only_the_field_of_a_row_is_attacked() -> None:
-    attack = Attack("column", column="paraphrase", field="question")
-    row = {"question": "How old is Ada?", "paraphrase": "What is Ada's age?", "answer": "5"}
-    assert attack_row(attack, row, key="s1") == {**row, "question": "What is Ada's age?"}
-    row = {"question": QUESTION, "context": QUESTION, "answer": 72}
-    changed = attack_row(Attack("case", field="question"), row, key="s1")
-    assert changed == {**row, "question": attack_text(Attack("case"), QUESTION, key="s1")} != row
-    assert attack_text(Attack("column", column="p"), "old", key="s1", paired="new") == "new"
+def test_only_the_field_of_a_row_is_attacked_and_a_paired_column_is_taken_as_it_is(tmp_path: Path) -> None:
+    row = {"q": QUESTION, "text": "Ada has 3. ", "other": "How many?", "empty": " ", "a": 5}
+    keys = {"prompt": "{{ text }}{{ q }}", "metric": "exact_match"}
 
+    def attacked(**attack: Any) -> str | Messages:
+        (sample,) = load_task("sums", file=write_task(tmp_path, rows=[row], **keys, attack=[attack])).samples
+        (text,) = sample.attacked
+        for seed in (attack.pop("seed", 0), 1):
+            if "column" not in attack:
+                whole = attack_text(Attack(**attack, seed=seed), row[attack.get("field", "q")], key=sample.id)
+                assert (text == f"{row['text']}{whole}") == (seed == 0)
+        return text
 
-@each(
-    ("attack", "row", "message"),
-    [
-        (Attack("column", column="p", field="q"), {"q": "Why?", "p": " "}, "column 'p' holds ' ', not a text"),
-        (Attack("typos", field="r"), {"q": "Why?", "p": ""}, "field is 'r'; the row's columns are q, p"),
-        (Attack("typos"), {"q": "Why?"}, "field is None"),
-        (Attack("typos", field="q"), {"q": 5}, "column 'q' holds 5, not a text"),
-    ],
-)
-def test_a_row_that_cannot_be_attacked_is_refused_with_its_cause(
-    attack: Attack, row: dict[str, Any], message: str
-) -> None:
-    with pytest.raises(CannotRender, match=re.escape(message)):
-        attack_row(attack, row, key="s1")
+    assert attacked(kind="column", column="other", field="q") == "Ada has 3. How many?"
+    assert attacked(kind="column", column="other") == "How many?"
+    attacked(kind="case", field="q")
+    for attack, message in (
+        ({"kind": "column", "column": "empty", "field": "q"}, "column 'empty' holds ' ', not a text"),
+        ({"kind": "column", "column": "no"}, "has no column 'no'; the row has q, text"),
+        ({"kind": "typos", "field": "no"}, "has no column 'no'"),
+        ({"kind": "typos", "field": "a"}, "column 'a' holds 5, not a text"),
+    ):
+        with pytest.raises(BadInput, match=re.escape(f"row 1 of the dataset: {message}")):
+            attacked(**attack)
 
 
 @each(
@@ -268,9 +254,6 @@ def test_a_row_that_cannot_be_attacked_is_refused_with_its_cause(
     [
         ({"kind": "typo"}, "kind", "did you mean 'typos'?"),
         ({"kind": "typos", "rate": 0}, "rate", "above 0"),
-        ({"kind": "typos", "rate": 1.5}, "rate", "up to 1"),
-        ({"kind": "typos", "rate": float("nan")}, "rate", "that is finite"),
-        ({"kind": "typos", "seed": 0.5}, "seed", "whole number"),
         ({"kind": "typos", "column": "p"}, "column", "only for kind = 'column'"),
         ({"kind": "column"}, "column", "name the column"),
         ({"kind": "column", "column": "p", "rate": 0.5}, "rate", "does nothing"),

@@ -11,86 +11,11 @@ from hypothesis import strategies as st
 from accgate.tasks.code import parsable, python_in
 from accgate.tasks.extract import by_form
 from tests.support.cases import each
+from tests.tasks.test_extract import REPLIES
 
-ADD = "def add(a, b):\n    return a + b"
-PLUS = ADD.replace("add", "plus")
-INDENTED = "   def add(a, b):\n       return a + b"
-DOCUMENTED = 'def add(a, b):\n    """Add.\n\n    ```python\n    add(1, 2)\n    ```\n    """\n    return a + b'
-SESSION = ">>> def add(a, b):\n...     return a + b\n...\n>>> add(1, 2)\n3"
-LESS = "def add(a, b):\n    return b + a if a < b else a + b"
-SPACED = ADD.replace("    ", "\xa0" * 4)
+# By shape, as issue trackers of code benchmarks name them: each reply gives the function.
+SHAPES: dict[str, str] = REPLIES["python"]
 PROGRAM = "<<answer>>\n\nassert add(1, 2) == 3"
-
-# Each reply gives the function; the shapes that issue trackers of code benchmarks name, and some more.
-SHAPES = {
-    "python": f"Here:\n```python\n{ADD}\n```\nDone.",
-    "py": f"```py\n{ADD}\n```",
-    "no language": f"```\n{ADD}\n```",
-    "carriage returns": f"Here:\n```python\n{ADD}\n```\nDone.".replace("\n", "\r\n"),
-    "no fence": ADD,
-    "prose before and after": f"Here is the function:\n\n{ADD}\n\nIt adds two numbers.",
-    "prose around, no empty line": f"Here it is:\n{ADD}\nThat is it.",
-    "in the line": "Use `def add(a, b): return a + b` for that.",
-    "tildes": f"~~~python\n{ADD}\n~~~",
-    "four backticks": f"````python\n{ADD}\n````",
-    "in a list": f"1. Write it:\n\n   ```python\n{INDENTED}\n   ```\n2. Run it.",
-    "in a quote": "> ```python\n> def add(a, b):\n>     return a + b\n> ```",
-    "not closed": f"```python\n{ADD}\n",
-    "cut in what follows": f"```python\n{ADD}\n\nprint(add(1, 2",
-    "bash first": f"```bash\npip install numpy\n```\nand then\n```python\n{ADD}\n```\nDone.",
-    "its output after": f"```python\n{ADD}\nprint(add(1, 2))\n```\nOutput:\n```\n3\n```",
-    "usage first": f"```python\nadd(1, 2)\n```\nwith\n```python\n{ADD}\n```",
-    "helper apart": f"```python\n{PLUS}\n```\nThen\n```python\n{ADD.replace('a + b', 'plus(a, b)')}\n```",
-    "braces": f"```{{.python}}\n{ADD}\n```",
-    "in a tag": f"<answer>\n```python\n{ADD}\n```\n</answer>",
-    "in Markdown": f"````markdown\n# Add\n```python\n{ADD}\n```\n````",
-    "indented code": "So:\n\n    def add(a, b):\n        return a + b\n\nDone.",
-    "a decorator": "Here:\n\n@staticmethod\ndef unused():\n    pass\n\ndef add(a, b):\n    return a + b\n\nDone.",
-    "a lambda": "```python\nadd = lambda a, b: a + b\n```",
-    "a fence that the prompt opened": f"{ADD}\n```\nThis adds two numbers.",
-    "opened, a bare example after": f"{ADD}\n```\nExample:\n```\nadd(3, 4)\n```\n",
-    "opened, nothing after": f"\n{ADD}\n```",
-    "opened, closed behind code": f"{ADD}```\nThis adds.",
-    "opened by tildes": f"{ADD}\n~~~\nDone",
-    "opened, a fence in the docstring": f"{DOCUMENTED}\n```\nDone.",
-    "a fence in the docstring": f"Here:\n```python\n{DOCUMENTED}\n```\nDone.",
-    "a bare fence in the docstring": f"```python\n{DOCUMENTED.replace('```python', '```')}\n```\nDone.",
-    "fences in a text of the program": f"```python\nT = \'\'\'\n```\ncode\n```\n\'\'\'\n{ADD}\n```\nDone.",
-    "MBPP's end": f"{ADD}\n[DONE]\nThat is it.",
-    "MBPP's marks around a fence": f"[BEGIN]\n```python\n{ADD}\n```\n[DONE]",
-    "MBPP's marks in a fence": f"```python\n[BEGIN]\n{ADD}\n[DONE]\n```",
-    "Code Llama's marks": f"Sure:\n[PYTHON]\n{ADD}\n[/PYTHON]\nDone.",
-    "a chat template's tokens": f"<|im_start|>assistant\n{ADD}<|im_end|>",
-    "a token behind the fence": f"```python\n{ADD}\n```<|eot_id|>",
-    "HTML": f'Here:<br>\n<pre><code class="language-python">{ADD}\n</code></pre>\nDone.',
-    "HTML's escapes": f"<pre>\n{LESS.replace('<', '&lt;')}\n</pre>",
-    "a word in a tag": f"The <code>add</code> function:\n<pre>\n{ADD}\n</pre>",
-    "tags in a text": f"Here it is:\n\nT = '<pre>x</pre>'\n{ADD}\n\nDone.",
-    "a tag of its own": f"<python>\n{ADD}\n</python>",
-    "a byte-order mark": f"\ufeff```python\n{ADD}\n```",
-    "an invisible space before the fences": f"\u200b```python\n{ADD}\n\u200b```\nDone.",
-    "spaces that do not break": f"```python\n{SPACED}\n```",
-    "a session": f"```pycon\n{SESSION}\n```",
-    "a fence behind words": f"Sure! ```python\n{ADD}\n```",
-    "indented in its fence": "```python\n    def add(a, b):\n        return a + b\n```",
-    "use in a fence, code before": f"Here it is:\n\n{ADD}\n\nUse:\n```python\nprint(add(1, 2))\n```",
-    "an output of its name": f"```python\n{ADD}\n```\nGives:\n```\nadd = 3\n```",
-    "python3": f"```python3\n{ADD}\n```",
-    "Python": f"```Python\n{ADD}\n```",
-    "on a bullet": "- ```python\n  def add(a, b):\n      return a + b\n  ```",
-    "a title": f'```python title="add.py"\n{ADD}\n```',
-    "opened before its label": f"python\n{ADD}\n```\nThis adds.",
-    "MBPP's marks": f"[BEGIN]\n{ADD}\n[DONE]",
-    "Llama's token": f"I write it.\n<|python_tag|>{ADD}<|eom_id|>",
-    "the end's token": f"{ADD}</s>",
-    "a token in a text": f"```python\nT = '<|im_end|>'\n{ADD}\n```",
-    "HTML opened before": f"{ADD}\n</code>\nDone.",
-    "a byte-order mark within": f"```python\n\ufeff{ADD}\n```",
-    "a session without a fence": f"Like this:\n{SESSION}\nDone.",
-    "in a list of a list": "- a\n  - b\n    ```python\n    def add(a, b):\n      return a + b\n    ```\n",
-    "in a quote of a quote": "> > ```python\n> > def add(a, b):\n> >     return a + b\n> > ```",
-    "in Markdown of as many marks": f"```markdown\n# Add\n```python\n{ADD}\n```\n```",
-}  # fmt: skip
 
 
 @pytest.mark.parametrize("which", ["first", "last"])

@@ -32,12 +32,6 @@ ROW = {
     "tools": [TOOL],
 }
 
-OLD_IDS = ["ee06ae0a84922cc4", "99180efe92e9cf30"]
-OLD_FINGERPRINT = {
-    "dataset": "eae7a066cfb28e16", "prompt": "5d5937d5390a299d", "extract": "a573b2d9d499ebd2",
-    "metric": "9fe9bd4ff122aed0", "reply": "ab76e35d95765918",
-}  # fmt: skip
-
 
 def task_of(folder: Path, row: Any = ROW, **keys: Any) -> Task:
     """The task of one row, with these keys and no prompt."""
@@ -178,15 +172,10 @@ def test_ids_are_of_the_whole_conversation_and_its_tools(tmp_path: Path) -> None
     assert len({task.fingerprint["prompt"] for task in tasks}) == len(tasks) - 1
 
 
-def test_a_prefix_changes_the_fingerprint_and_older_tasks_keep_theirs(tmp_path: Path) -> None:
-    plain, joined = (
-        task_of(tmp_path, messages="{{ chat | tojson }}", extract__with_prefix=each).fingerprint["extract"]
-        for each in (False, True)
-    )
+def test_a_prefix_in_what_is_read_changes_the_fingerprint(tmp_path: Path) -> None:
+    tasks = (task_of(tmp_path, messages="{{ chat | tojson }}", extract__with_prefix=each) for each in (False, True))
+    plain, joined = (task.fingerprint["extract"] for task in tasks)
     assert plain != joined
-    task = load_task("arithmetic", count=2)  # as accgate gave it before there were conversations
-    assert [sample.id for sample in task.samples] == OLD_IDS
-    assert dict(task.fingerprint) == OLD_FINGERPRINT
 
 
 def test_images_and_attacks_change_the_last_message_of_the_user(tmp_path: Path) -> None:

@@ -11,43 +11,9 @@ from hypothesis import strategies as st
 from accgate.errors import BadInput
 from accgate.metrics.registry import metric_builders
 from accgate.tasks.definition import Definition, library_file, library_names, read_definition
-from accgate.tasks.schema import Columns, Dataset, Extract, FewShot
 from tests.support.cases import each
 
-FULL = """\
-description = "Sums"
-source = "a paper"
-mode = "completion"
-system = "You add."
-prompt = "{% for e in examples %}{{ e.q }} {{ e.a }}\\n{% endfor %}{{ q }}"
-target = "{{ a }}"
-stop = ["\\n"]
-max_tokens = 8
-metric = "numeric_match"
-num_samples = 100
-sigma = 50
-chance = 0.0
-
-[dataset]
-hub = "owner/name"
-name = "main"
-split = "validation"
-revision = "0123abc"
-options = { data_dir = "x" }
-
-[few_shot]
-count = 2
-split = "train"
-
-[extract]
-regex = 'answer is (-?\\d+)'
-which = "first"
-
-[columns]
-cluster = "passage"
-group = "language"
-label = "topic"
-"""
+FULL = library_file("mmlu").read_text(encoding="utf-8")
 
 
 def document(top: str = "", dataset: str = 'generator = "arithmetic"', rest: str = "") -> str:
@@ -72,31 +38,6 @@ def refusals(folder: Path, text: str | bytes) -> list[str]:
     return [message.removeprefix(f"{path}:").replace(str(folder), "FOLDER") for message in caught.value.messages]
 
 
-def test_every_key_is_read(tmp_path: Path) -> None:
-    definition = read(tmp_path, FULL)
-    content = definition.content
-    assert (content.description, content.source, content.mode, content.system) == (
-        "Sums", "a paper", "completion", "You add."
-    )  # fmt: skip
-    assert (content.stop, content.max_tokens, content.metric) == (("\n",), 8, "numeric_match")
-    assert (content.num_samples, content.sigma, content.chance) == (100, 50.0, 0.0)
-    assert content.dataset == Dataset(
-        hub="owner/name", name="main", split="validation", revision="0123abc", options={"data_dir": "x"}
-    )
-    assert content.few_shot == FewShot(count=2, split="train")
-    assert content.extract == Extract(regex=r"answer is (-?\d+)", which="first")
-    assert content.columns == Columns(cluster="passage", group="language", label="topic")
-    assert definition.folder == tmp_path
-
-
-def test_what_is_not_written_has_the_documented_default(tmp_path: Path) -> None:
-    content = read(tmp_path, document()).content
-    assert (content.mode, content.system, content.stop, content.max_tokens) == ("chat", "", (), 256)
-    assert (content.num_samples, content.sigma, content.chance) == (None, None, None)
-    assert content.dataset.split == "test"
-    assert (content.few_shot, content.extract, content.columns) == (FewShot(), Extract(), Columns())
-
-
 @each("name", library_names())
 def test_every_task_of_the_library_is_a_definition_with_a_description_and_source(name: str) -> None:
     content = read_definition(library_file(name)).content
@@ -112,14 +53,12 @@ def test_every_task_of_the_library_is_a_definition_with_a_description_and_source
         ('system = "{{ q"', "4: system: is not a Jinja template: line 1 of it: unexpected end of template"),
         ('system = "{{ q }}\\n{% if %}"', "4: system: is not a Jinja template: line 2 of it: Expected an expression"),
         ("max_tokens = 0", "4: max_tokens: is 0; write a number from 1 (longest reply, tokens)"),
-        ("sigma = -0.1", "4: sigma: is -0.1; write a number from 0 (standard deviation of one score in points)"),
         ("chance = inf", "4: chance: is inf; write a number that is finite (mean of a guesser in points)"),
         ('stop = "x"', "4: stop: is 'x', text; write an array"),
         ('mode = "chats"', "4: mode: is 'chats'; write one of chat, completion; did you mean 'chat'?"),
         ("columns = {custer = 'x'}", "4: columns.custer: unknown key; did you mean 'cluster'?"),
         ("extract = {regex = '('}", "4: extract.regex: is not a regular expression: missing ), unt"),
         ("extract = {regex = '(a)(b)'}", "4: extract.regex: has 2 groups; keep one around the answer, write"),
-        ("extract = {regex = 'a{99999999999}'}", "4: extract.regex: is not a regular expression: the repetition"),
         (f"extract = {{regex = '{'(' * 3000}{')' * 3000}'}}", "4: extract.regex: is not a regular expression: "),
         ("extract = {regex = 'a', which = 'lats'}", "4: extract.which: is 'lats'; write one of first, last; did"),
         ("extract = {regex = 'a', json_path = '$'}", "4: extract.json_path: is set together with regex; keep one"),
@@ -129,7 +68,6 @@ def test_every_task_of_the_library_is_a_definition_with_a_description_and_source
         ("extract = {form = 'number', language = 'group'}", '4: extract.language: is "group"; name the column'),
         ("extract = {form = 'boxed', which = 'first'}", '4: extract.which: is "first", but the answer'),
         ("extract = {json_path = '$['}", "4: extract.json_path: is not a JSON path: unexpected end of query"),
-        ("few_shot = {count = -1}", "4: few_shot.count: is -1; write a number from 0 (how many examples; all"),
         ("few_shot = {file = 'no.csv'}", "4: few_shot.file: there is no file 'no.csv' in FOLDER"),
         ("few_shot = {split = 'train'}", "4: few_shot.split: needs a dataset of the hub; give examples or file"),
         ("few_shot = {examples = [{q = 1}], file = 'task.toml'}", "4: few_shot: has several sources of examples; keep"),

@@ -1,14 +1,18 @@
-"""The answer in a reply, however the model wraps it."""
+"""The answer in a reply, however the model wraps it, and how sure the reply says that it is."""
 
 import json
+from pathlib import Path
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from accgate.tasks.extract import by_json_path, by_regex, check_json_path, json_in
+from accgate.tasks.definition import library_file, read_definition
+from accgate.tasks.extract import by_json_path, by_regex, check_json_path, json_in, stated_confidence
 from tests.support.cases import each
 
+REPLIES = json.loads(Path(__file__).with_name("replies.json").read_text(encoding="utf-8"))  # by what is read in them
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
@@ -92,3 +96,22 @@ def test_what_is_no_json_path_is_said_on_one_line(path: str) -> None:
     assert fault is not None
     assert fault.startswith("is not a JSON path: ")
     assert "\n" not in fault
+
+
+def test_bbh_reads_options_words_numbers_and_lines() -> None:
+    extract = read_definition(library_file("bbh")).content.extract
+    assert extract.regex is not None
+    for wanted, replies in REPLIES["bbh"]:
+        read = {reply: by_regex(reply, extract.regex, extract.which) for reply in replies}
+        assert read == dict.fromkeys(replies, wanted)
+
+
+@each(("share", "replies"), REPLIES["confidence"])
+def test_a_stated_confidence_is_read_right_or_not_at_all(share: float | None, replies: list[str]) -> None:
+    wanted = share if share is None else pytest.approx(share)
+    assert {text: stated_confidence(text) for text in replies} == dict.fromkeys(replies, wanted)
+
+
+def test_long_replies_are_read_in_one_pass() -> None:
+    for piece in ("confidence ", "9", "9 ", "confidence (0-", "0.9%", ".", " of 1"):
+        stated_confidence(piece * 1_000)

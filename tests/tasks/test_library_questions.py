@@ -13,8 +13,7 @@ from accgate.tasks.task import Task
 from tests.metrics.readings import their_drop
 from tests.support.cases import each
 from tests.support.loading import load_task
-from tests.tasks.dataset_rows import GPQA
-from tests.tasks.question_rows import AIME, DROP, MATH, MGSM, MMLU_PRO, MMLU_PRO_DEV, SQUAD, TRANSLATION
+from tests.tasks.dataset_rows import AIME, DROP, GPQA, MATH, MGSM, MMLU_PRO, MMLU_PRO_DEV, SQUAD, TRANSLATION
 from tests.tasks.test_library import points, written
 
 

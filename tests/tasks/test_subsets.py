@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 
 from accgate.errors import BadInput, KeyFaults
-from accgate.tasks.definition import library_file
 from accgate.tasks.task import Task
 from tests.support.gates import write_lines
 from tests.support.loading import load_task
@@ -127,13 +126,3 @@ def test_what_cannot_be_read_as_subsets_is_refused(monkeypatch: pytest.MonkeyPat
     hub(monkeypatch, {"a": [{"q": "1", "a": 1, "subset": "easy"}]})
     with pytest.raises(BadInput, match="adds a column 'subset', which the rows have already"):
         load_task("own", file=own(tmp_path, dataset__subsets=["a", "b"]))
-
-
-def test_the_subsets_of_the_library_are_those_of_the_published_files() -> None:
-    """The folder of BIG-Bench Hard's authors has these 27 files (Suzgun et al. 2022, table 2 counts them)."""
-    text = library_file("bbh").read_text(encoding="utf-8")
-    published = Path(__file__).parents[2].parent / "shared" / "datasets" / "bbh"
-    if not published.is_dir():
-        pytest.skip(f"no {published}: real datasets lie beside the checkout and are not part of it")
-    for path in published.glob("*.json"):
-        assert f'"{path.stem}"' in text

@@ -1,4 +1,4 @@
 """Statistics over samples that are no means of scores.
 
-They measure calibration, fairness, robustness, labels, and repeats.
+Calibration, fairness, robustness, labels and repeated answers each have a module.
 """

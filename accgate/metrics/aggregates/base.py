@@ -1,7 +1,7 @@
 """A statistic over samples, its value and its direction.
 
-Here are the columns that it reads from records, too. Every key of the records is checked, and the samples of all sides
-come in one order.
+A statistic reads columns of the records of one or more sides. This module checks the records and brings the samples of
+all sides into one order.
 """
 
 import math
@@ -41,7 +41,7 @@ class UnusableRecords(ValueError):
 class Side:
     """One side's records, sample by sample in the order all sides share.
 
-    Within a sample they go by repeat.
+    The repeats of a sample stand next to each other.
     """
 
     name: str
@@ -52,7 +52,7 @@ class Side:
     def texts(self, key: str) -> list[str]:
         """Return the column as stripped text.
 
-        An answer that is None stays the empty text, for none was found.
+        An answer of None, which means that none was found, is the empty text.
         """
         return ["" if v is None else str(v).strip() for v in (value(r, key) for r in self.records)]
 
@@ -89,7 +89,7 @@ class Side:
 def value(record: Any, key: str) -> Any:
     """Return the value of a record under a key.
 
-    None without one. A record is a mapping or any object.
+    A record is a mapping or any object; a key that it lacks gives None.
     """
     return record.get(key) if isinstance(record, Mapping) else getattr(record, key, None)
 
@@ -97,7 +97,8 @@ def value(record: Any, key: str) -> Any:
 def read(name: str, needs: Sequence[str], records: Sequence[Iterable[Any]]) -> tuple[Side, ...]:
     """Check the sides for the keys that the statistic of this name needs.
 
-    They are in the first side's order of samples. Records without any `id` are samples by their position.
+    All sides come back in the order in which the first side has its samples. Records without any `id` are samples by
+    their position.
 
     Raises
     ------
@@ -188,8 +189,8 @@ def _check_one_value(name: str, key: str, sides: Sequence[Side]) -> None:
 def wide(sides: Sequence[Side], columns: Sequence[Floats]) -> tuple[Floats, ...]:
     """Put one row for each sample, its repeats' columns side by side.
 
-    It is padded with NaN to the side with most repeats. So a statistic pools the answers while the sample stays the
-    unit; `answers` undoes it.
+    Rows are padded with NaN to the side with most repeats. A statistic then pools the answers while the sample stays
+    the unit; `answers` takes the rows apart again.
 
     Raises
     ------
@@ -216,7 +217,7 @@ def wide(sides: Sequence[Side], columns: Sequence[Floats]) -> tuple[Floats, ...]
 def answers(rows: npt.NDArray[Any], width: int) -> npt.NDArray[Any]:
     """Split the rows of samples into rows of single answers.
 
-    Each has `width` columns.
+    Each single answer has `width` columns.
     """
     if rows.shape[1] == width:
         return rows
@@ -249,8 +250,8 @@ class Aggregate:
     def encode(self, *sides: Iterable[Any]) -> Tables:
         """Encode each side's records as an array of shape (samples, k).
 
-        All have the same samples, and the same codes. Rows stand in the order in which the first side's samples first
-        come; a sample's repeats are in its row.
+        All sides must have the same samples, and get the same codes. Rows follow the first side's samples; a row has
+        all repeats of its sample.
 
         Raises
         ------
@@ -263,7 +264,7 @@ class Aggregate:
     def __call__(self, records: Iterable[Any]) -> float | None:
         """Return the value of these records in the statistic's unit.
 
-        None where it is 0/0, and without records.
+        Without records, and where the value is 0/0, this is None.
 
         Raises
         ------

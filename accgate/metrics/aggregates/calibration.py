@@ -1,6 +1,6 @@
 """Confidence against right answers.
 
-It gives calibration errors, Brier score, and the accuracy of the surest answers.
+The statistics are calibration errors, the Brier score, and the accuracy of the surest answers.
 """
 
 import math
@@ -16,7 +16,9 @@ NEEDS = ("score", "confidence")
 
 
 def tie_means(keys: Floats, values: Floats) -> Floats:
-    """Replace each value by the mean over its block of equal keys. The keys are sorted.
+    """Replace each value by the mean over its block of equal keys.
+
+    `keys` are sorted.
 
     >>> tie_means(np.array([1.0, 2.0, 2.0]), np.array([5.0, 0.0, 100.0])).tolist()
     [5.0, 50.0, 50.0]
@@ -31,7 +33,7 @@ def tie_means(keys: Floats, values: Floats) -> Floats:
 def confidence_and_score(sides: Sequence[Side]) -> list[Floats]:
     """Return both columns of each side in points.
 
-    A score between 0 and 100 is a share of a right answer.
+    A score between 0 and 100 counts as a share of a right answer.
     """
     columns = ((100.0 * side.numbers("confidence", 0.0, 1.0), side.numbers("score", 0.0, 100.0)) for side in sides)
     return [np.stack(pair, axis=1) for pair in columns]
@@ -40,7 +42,7 @@ def confidence_and_score(sides: Sequence[Side]) -> list[Floats]:
 def _bins(bins: int, sides: Sequence[Side]) -> Tables:
     """Return confidences and scores behind the number of their bin, from 0.
 
-    A bin is ((m-1)/M, m/M], and the first has 0 too.
+    Bin m of M holds confidences in ((m-1)/M, m/M]; the first also holds 0.
     """
     edges = np.arange(1, bins + 1) / bins  # each the double nearest to m/M, so that a confidence of 0.7 is on 7/10
     places = (np.searchsorted(edges, side.numbers("confidence", 0.0, 1.0)) for side in sides)
@@ -51,17 +53,17 @@ def _bins(bins: int, sides: Sequence[Side]) -> Tables:
 def _turned(rows: Rows) -> Rows:
     """Exchange confidence and score in the rows (place, confidence, score).
 
-    So each gap changes its sign.
+    Each gap between the two changes its sign.
     """
     return rows.reshape(len(rows), -1, 3)[:, :, [0, 2, 1]].reshape(rows.shape)
 
 
 def _gaps(rows: Rows) -> tuple[Floats, Floats]:
-    """Sum confidence minus score (points), and count answers, by bin."""
+    """Sum confidence minus score (points), and count answers, for each bin that has some."""
     rows = answers(rows, 3)
     bins = rows[:, 0].astype(np.intp)
     gaps, counts = np.bincount(bins, rows[:, 1] - rows[:, 2]), np.bincount(bins)
-    return gaps.astype(np.float64), counts.astype(np.float64)
+    return gaps[counts > 0].astype(np.float64), counts[counts > 0].astype(np.float64)
 
 
 def _expected_error(rows: Rows) -> float:
@@ -71,39 +73,39 @@ def _expected_error(rows: Rows) -> float:
 
 def _root_mean_square(rows: Rows) -> float:
     gaps, counts = _gaps(rows)
-    used = counts > 0
-    return float(np.sqrt((gaps[used] ** 2 / counts[used]).sum() / counts.sum()))
+    return float(np.sqrt((gaps**2 / counts).sum() / counts.sum()))
 
 
 def _maximum(rows: Rows) -> float:
     gaps, counts = _gaps(rows)
-    used = counts > 0
-    return float((np.abs(gaps[used]) / counts[used]).max())
+    return float((np.abs(gaps) / counts).max())
 
 
-def _calibration_error(name: str, statistic: Callable[[Rows], float], bins: int) -> Aggregate:
+def _calibration_error(
+    name: str, statistic: Callable[[Rows], float], bins: int, tabulate: Callable[[Sequence[Side]], Tables] | None = None
+) -> Aggregate:
     if bins < 1:
         raise ValueError("bins must be 1 or more")
-    return Aggregate(name, NEEDS, partial(_bins, bins), Unsigned(statistic, _turned), False)
+    return Aggregate(name, NEEDS, tabulate or partial(_bins, bins), Unsigned(statistic, _turned), False)
 
 
 def ece(*, bins: int = 15) -> Aggregate:
     """Compute the expected calibration error.
 
-    It is the mean gap of confidence and accuracy over the bins, weighted by their answers.
+    Each bin's gap between confidence and accuracy is weighted by the number of its answers.
     """
     return _calibration_error("ece", _expected_error, bins)
 
 
 def rmsce(*, bins: int = 15) -> Aggregate:
-    """Root mean square calibration error."""
+    """Compute the root mean square calibration error."""
     return _calibration_error("rmsce", _root_mean_square, bins)
 
 
 def mce(*, bins: int = 15) -> Aggregate:
     """Compute the maximum calibration error.
 
-    It is the largest gap of a bin that has answers.
+    This is the largest gap between confidence and accuracy in any bin with answers.
     """
     return _calibration_error("mce", _maximum, bins)
 
@@ -113,7 +115,7 @@ def _paired_columns(sides: Sequence[Side]) -> Tables:
 
 
 def _ordered_columns(sides: Sequence[Side]) -> Tables:
-    return wide(sides, [np.column_stack([both[:, 0], both]) for both in confidence_and_score(sides)])
+    return wide(sides, [np.column_stack([pair[:, 0], pair]) for pair in confidence_and_score(sides)])
 
 
 def _adaptive(bins: int, rows: Rows) -> float:
@@ -127,10 +129,8 @@ def _adaptive(bins: int, rows: Rows) -> float:
 
 
 def ece_adaptive(*, bins: int = 15) -> Aggregate:
-    """Expected calibration error over bins of equal numbers of answers."""
-    if bins < 1:
-        raise ValueError("bins must be 1 or more")
-    return Aggregate("ece_adaptive", NEEDS, _ordered_columns, Unsigned(partial(_adaptive, bins), _turned), False)
+    """Compute the calibration error over bins of equal numbers of answers."""
+    return _calibration_error("ece_adaptive", partial(_adaptive, bins), bins, _ordered_columns)
 
 
 def _squared_error(rows: Rows) -> float:
@@ -141,7 +141,7 @@ def _squared_error(rows: Rows) -> float:
 def brier_score() -> Aggregate:
     """Compute the mean squared distance of confidence and right answer.
 
-    It is in points, 25 for a constant confidence of 0.5.
+    The unit is points; a constant confidence of 0.5 gives 25.
     """
     return Aggregate("brier_score", NEEDS, _paired_columns, _squared_error, False)
 
@@ -149,7 +149,7 @@ def brier_score() -> Aggregate:
 def _surest_first(rows: Rows) -> Floats:
     """Return the scores from the surest answer on.
 
-    Each is the expected one over every order of the tied.
+    Tied answers each get the mean of their scores, which is the expected score over every order of them.
     """
     rows = answers(rows, 2)
     rows = rows[np.argsort(-rows[:, 0])]
@@ -170,13 +170,16 @@ def _accuracy_at(coverage: float, rows: Rows) -> float:
 def accuracy_coverage_auc() -> Aggregate:
     """Compute the area under the accuracy-coverage curve.
 
-    It is the mean accuracy of the k surest answers over k = 1 to n.
+    The area is the mean accuracy of the k surest answers over k = 1 to n.
     """
     return Aggregate("accuracy_coverage_auc", NEEDS, _paired_columns, _area, True)
 
 
 def selective_accuracy(*, coverage: float = 0.8) -> Aggregate:
-    """Accuracy of the surest answers, of which there are `coverage` times n, rounded up."""
+    """Compute the accuracy of the surest answers.
+
+    There are `coverage` times n of them, rounded up.
+    """
     if not 0.0 < coverage <= 1.0:
         raise ValueError("coverage must be above 0 and at most 1")
     return Aggregate("selective_accuracy", NEEDS, _paired_columns, partial(_accuracy_at, coverage), True)

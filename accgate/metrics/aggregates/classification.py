@@ -1,6 +1,6 @@
 """Labels predicted against labels true.
 
-It gives accuracy, precision, recall, F1 and Matthews' correlation.
+The statistics are accuracy, precision, recall, F1 and Matthews' correlation.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -17,27 +17,21 @@ Average = Literal["macro", "micro", "weighted", "binary"]
 NEEDS = ("answer", "target")
 
 
-def _table(sides: Sequence[Side]) -> Tables:
-    """Encode answer and target, from 1 by the labels in order.
+def _table(sides: Sequence[Side], name: str = "", positive: str | None = None) -> Tables:
+    """Encode answer and target as numbers of labels, from 1.
 
-    An answer that is no label is 0.
+    Labels are numbered in sorted order, or the positive label is 1 and all others are 2. An answer that is no label
+    is 0.
     """
     truth, labels = true_labels(sides, "answer")
-    return _codes(sides, truth, {label: float(i) for i, label in enumerate(labels, 1)})
-
-
-def _positive_table(name: str, positive: str, sides: Sequence[Side]) -> Tables:
-    """Do as `_table`, with the positive label as 1 and all others as 2."""
-    truth, labels = true_labels(sides, "answer")
-    positive = positive_label(name, labels, positive)
-    return _codes(sides, truth, {label: 1.0 if label == positive else 2.0 for label in labels})
-
-
-def _codes(sides: Sequence[Side], truth: list[list[str]], code: dict[str, float]) -> tuple[Floats, ...]:
-    spelled = one_spelling(code)
+    codes = {label: float(number) for number, label in enumerate(labels, 1)}
+    if positive is not None:
+        first = positive_label(name, labels, positive)
+        codes = {label: 1.0 if label == first else 2.0 for label in labels}
+    spelled = one_spelling(codes)
     columns = [
         np.array(
-            [(code.get(spelled(a), 0.0), code[t]) for a, t in zip(side.texts("answer"), targets, strict=True)],
+            [(codes.get(spelled(a), 0.0), codes[t]) for a, t in zip(side.texts("answer"), targets, strict=True)],
             dtype=np.float64,
         )
         for side, targets in zip(sides, truth, strict=True)
@@ -46,7 +40,10 @@ def _codes(sides: Sequence[Side], truth: list[list[str]], code: dict[str, float]
 
 
 def _counts(rows: Rows) -> tuple[Floats, Floats, Floats]:
-    """Count right answers, answers and targets by code. Code 0 is an answer that is no label."""
+    """Count right answers, answers and targets by code.
+
+    Code 0 is an answer that is no label.
+    """
     answered, true = answers(rows, 2).astype(np.intp).T
     size = max(2, int(max(answered.max(), true.max())) + 1)
     right, predicted = np.bincount(true[answered == true], minlength=size), np.bincount(answered, minlength=size)
@@ -56,7 +53,7 @@ def _counts(rows: Rows) -> tuple[Floats, Floats, Floats]:
 def _ratio(above: Floats, below: Floats) -> Floats:
     """Return the ratio in points, 0 where a label has 0/0.
 
-    scikit-learn has it so.
+    scikit-learn, too, gives 0 for a label without answers or targets.
     """
     return 100.0 * np.divide(above, below, out=np.zeros_like(above), where=below > 0)
 
@@ -93,7 +90,7 @@ def _accuracy(rows: Rows) -> float:
 def _matthews(rows: Rows) -> float:
     """Compute Gorodkin's correlation of any number of labels.
 
-    An answer that is no label is one more.
+    Answers that are no label count as one more label.
     """
     right, predicted, true = _counts(rows)
     n = true.sum()
@@ -105,22 +102,22 @@ def _averaging(rate: str, average: Average, positive: str) -> Aggregate:
     if positive and average != "binary":
         raise ValueError('positive is only for average = "binary"')
     name = f"classification_{rate}"
-    table = partial(_positive_table, name, positive) if average == "binary" else _table
+    table = partial(_table, name=name, positive=positive) if average == "binary" else _table
     return Aggregate(name, NEEDS, table, partial(_average, rate, average), True)
 
 
 def classification_precision(*, average: Average = "macro", positive: str = "") -> Aggregate:
-    """Right among those answered with a label."""
+    """Compute the share of a label's answers that are right."""
     return _averaging("precision", average, positive)
 
 
 def classification_recall(*, average: Average = "macro", positive: str = "") -> Aggregate:
-    """Right among those whose target is a label."""
+    """Compute the share of a label's targets that are answered with it."""
     return _averaging("recall", average, positive)
 
 
 def classification_f1(*, average: Average = "macro", positive: str = "") -> Aggregate:
-    """Harmonic mean of precision and recall of a label."""
+    """Compute the harmonic mean of a label's precision and recall."""
     return _averaging("f1", average, positive)
 
 
@@ -130,5 +127,5 @@ def classification_accuracy() -> Aggregate:
 
 
 def matthews_correlation() -> Aggregate:
-    """Correlation of answers and targets, from -100 to 100 points."""
+    """Compute the correlation of answers and targets, -100 to 100 points."""
     return Aggregate("matthews_correlation", NEEDS, _table, _matthews, True, lowest=-100.0)

@@ -1,9 +1,9 @@
-"""Whether groups fare alike.
+"""Differences between groups of samples.
 
-It gives differences in precision, selection and error rates between groups of samples.
+Groups are compared by precision, selection rate and error rates.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
 import numpy as np
@@ -15,7 +15,8 @@ from accgate.metrics.aggregates.labels import Labels, group_names, predicted_and
 def _table(name: str, labels: Labels, positive: str, groups: tuple[str, str] | None, sides: Sequence[Side]) -> Tables:
     """Encode group, truth and prediction of each answer.
 
-    It is 4 * group + 2 * truly positive + predicted positive. With two named groups, all others come after them as one.
+    The code is 4 * group + 2 * truly positive + predicted positive. With two named groups, all other groups are one
+    more.
     """
     outcomes = predicted_and_true(name, sides, labels, positive)
     names = group_names(name, sides)
@@ -58,24 +59,20 @@ def _rate(name: str, counts: Floats) -> Floats:
     return rate
 
 
-def _differences(rates: Sequence[str], rows: Rows) -> Floats:
-    """Return the signed differences, group 1 minus group 0."""
+def _of_two(size: Callable[[Floats], Floats], rates: Sequence[str], rows: Rows) -> float:
+    """Return the largest difference in rates, group 1 minus group 0.
+
+    `size` takes the differences' absolute values, or keeps their signs.
+    """
     counts = _counts(rows)
-    return np.array([after - before for before, after, *_ in (_rate(name, counts) for name in rates)])
-
-
-def _signed(rates: Sequence[str], rows: Rows) -> float:
-    return float(_differences(rates, rows).max())
-
-
-def _absolute(rates: Sequence[str], rows: Rows) -> float:
-    return float(abs(_differences(rates, rows)).max())
+    differences = np.array([second - first for first, second, *_ in (_rate(name, counts) for name in rates)])
+    return float(size(differences).max())
 
 
 def _largest(rates: Sequence[str], rows: Rows) -> float:
     """Return the largest difference between any two groups.
 
-    It is NaN where a group that is there has no rate.
+    A group that has samples but no rate, as 0/0, makes it NaN.
     """
     counts = _counts(rows)
     counts = counts[counts.sum(axis=1) > 0]
@@ -87,47 +84,51 @@ def _largest(rates: Sequence[str], rows: Rows) -> float:
 def _difference(
     name: str, labels: Labels, positive: str, rates: tuple[str, ...], groups: tuple[str, str] | None
 ) -> Aggregate:
-    """Return the signed difference of two named groups.
+    """Build the signed difference of two groups, or the largest of all groups.
 
-    Where `groups` is None it is the largest over all groups.
+    It is the largest where `groups` is None.
     """
     needs = ("group", "answer", "target") if labels == "answer" else ("group", "label", "score")
     table = partial(_table, name, labels, positive, groups)
     if groups is None:
         return Aggregate(name, needs, table, partial(_largest, rates), False)
-    return Aggregate(name, needs, table, partial(_absolute, rates), False, signed=partial(_signed, rates))
+    signed = partial(_of_two, np.positive, rates)
+    return Aggregate(name, needs, table, partial(_of_two, np.abs, rates), False, signed)
 
 
 def demographic_parity_difference(
     *, labels: Labels = "answer", positive: str = "", group_0: str = "", group_1: str = ""
 ) -> Aggregate:
-    """Precision of group 1 minus that of group 0."""
+    """Compute the precision of group 1 minus that of group 0."""
     return _difference("demographic_parity_difference", labels, positive, ("precision",), (group_0, group_1))
 
 
 def demographic_parity_difference_largest(*, labels: Labels = "answer", positive: str = "") -> Aggregate:
-    """Largest difference in precision between any two groups."""
+    """Compute the largest difference in precision between any two groups."""
     return _difference("demographic_parity_difference_largest", labels, positive, ("precision",), None)
 
 
 def demographic_parity_difference_selection_rate(*, labels: Labels = "answer", positive: str = "") -> Aggregate:
-    """Largest difference in selection rate between any two groups, as fairlearn defines it."""
+    """Compute the largest difference in selection rate between any two groups.
+
+    It is as fairlearn defines it.
+    """
     return _difference("demographic_parity_difference_selection_rate", labels, positive, ("selection_rate",), None)
 
 
 def equalised_odds_difference(
     *, labels: Labels = "answer", positive: str = "", group_0: str = "", group_1: str = ""
 ) -> Aggregate:
-    """Return the larger of two signed differences, group 1 minus group 0.
+    """Compute the larger of two signed differences, group 1 minus group 0.
 
-    They are those of true and of false positive rates.
+    One is the difference in true positive rates, the other in false positive rates.
     """
     return _difference("equalised_odds_difference", labels, positive, ODDS, (group_0, group_1))
 
 
 def equalised_odds_difference_fairlearn(*, labels: Labels = "answer", positive: str = "") -> Aggregate:
-    """Return the larger of two largest differences between any two groups.
+    """Compute the larger of two largest differences between any two groups.
 
-    They are those in true and in false positive rate.
+    One is the difference in true positive rates, the other in false positive rates.
     """
     return _difference("equalised_odds_difference_fairlearn", labels, positive, ODDS, None)

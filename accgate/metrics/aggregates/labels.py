@@ -1,6 +1,6 @@
 """Labels as codes.
 
-They are answers against targets, the positive one, and groups.
+Answers and targets become numbers, one label is the positive one, and groups get names.
 """
 
 from collections.abc import Sequence
@@ -19,7 +19,7 @@ RIGHT = 100.0
 def true_labels(sides: Sequence[Side], labels: Labels) -> tuple[list[list[str]], tuple[str, ...]]:
     """Return each side's true labels, and all of them sorted.
 
-    Those that are one label are spelled as the first.
+    Spellings of one label, as "Yes" and "yes.", all become the first of them in sorted order.
     """
     texts = [side.texts("target" if labels == "answer" else "label") for side in sides]
     spelled = one_spelling(sorted(set().union(*texts)))
@@ -30,7 +30,7 @@ def true_labels(sides: Sequence[Side], labels: Labels) -> tuple[list[list[str]],
 def positive_label(name: str, names: Sequence[str], positive: str) -> str:
     """Return the positive label.
 
-    It is `positive`, else the last of two in sorted order ("1", "true", "yes").
+    Without `positive` it is the last of two labels in sorted order ("1", "true", "yes").
 
     Raises
     ------
@@ -50,7 +50,7 @@ def positive_label(name: str, names: Sequence[str], positive: str) -> str:
 def predicted_and_true(name: str, sides: Sequence[Side], labels: Labels, positive: str) -> list[tuple[Floats, Floats]]:
     """Encode each side's (predicted positive, truly positive) as 0 and 1.
 
-    By `score` an answer is the true label where it has 100 points, else the other of two.
+    With labels = "score" an answer with 100 points is the true label, any other answer the other of two labels.
 
     Raises
     ------
@@ -90,7 +90,7 @@ def group_names(name: str, sides: Sequence[Side]) -> tuple[str, ...]:
 def two_groups(name: str, names: Sequence[str], group_0: str, group_1: str) -> tuple[str, str]:
     """Return groups 0 and 1.
 
-    They are the two names, else the only two in sorted order.
+    Without names these are the only two groups, in sorted order.
 
     Raises
     ------

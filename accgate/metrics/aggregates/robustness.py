@@ -1,6 +1,6 @@
 """The effect of an attack on the score.
 
-It gives attack success rate and performance drop rate.
+The statistics are attack success rate and performance drop rate.
 """
 
 from collections.abc import Collection, Iterable, Sequence
@@ -17,7 +17,7 @@ Column = Literal["", "group", "label", "cluster"]
 def scores_after_attack(side: Side, which: Collection[int] | None, attack: int) -> Floats:
     """Return scores after each attack in points, shape (records, attacks).
 
-    They are NaN for records that are not among `which`. `attack` picks one, from 1; 0 takes all.
+    Records that are not among `which` have NaN. `attack` picks one attack, from 1; 0 takes all.
 
     Raises
     ------
@@ -48,7 +48,7 @@ def scores_after_attack(side: Side, which: Collection[int] | None, attack: int) 
 class _Set:
     """The attacked inputs that count.
 
-    They are by ids, or by the value of a column of the record.
+    They are given by ids, or by the value of a column of the record.
     """
 
     def __init__(self, ids: str, column: Column, holds: str, base: Literal["all", "set"]) -> None:
@@ -68,9 +68,10 @@ class _Set:
 
 
 def _success(right: float, attack: int, inside: _Set | None, sides: Sequence[Side]) -> Tables:
-    """Return how often a sample was right before, and then wrong.
+    """Return shares of each sample's answers: right before, and then wrong.
 
-    They are the shares of its answers right before, and right before and wrong after an attack.
+    A sample with repeats has several answers. The second share counts answers that were right before an attack and
+    wrong after it.
     """
     rows = []
     for side in sides:
@@ -91,7 +92,7 @@ def _rate(rows: Rows) -> float:
 def attack_success_rate(*, right: float = 100.0, attack: int = 0) -> Aggregate:
     """Compute the share of the answers that an attack turns wrong.
 
-    They were right before it.
+    Only answers that were right before the attack count.
     """
     return _attack_success("attack_success_rate", right, attack, None)
 
@@ -107,7 +108,7 @@ def attack_success_rate_curated(
 ) -> Aggregate:
     """Compute `attack_success_rate` over a given set.
 
-    Successes count only for attacked inputs inside it.
+    Only attacked inputs inside the set count as successes.
     """
     return _attack_success("attack_success_rate_curated", right, attack, _Set(ids, column, holds, base))
 
@@ -144,7 +145,7 @@ def _drop_rate(rows: Rows) -> float:
 
 
 def performance_drop_rate(*, attack: int = 0) -> Aggregate:
-    """Return 1 - sum of the scores after the attack / sum before it."""
+    """Compute 1 - sum of the scores after the attack / sum before it."""
     return _drop_aggregate("performance_drop_rate", attack, False)
 
 

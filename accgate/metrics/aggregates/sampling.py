@@ -1,6 +1,6 @@
 """Statistics over repeated answers to one question.
 
-They are pass@k and majority vote.
+The statistics are pass@k and majority vote.
 """
 
 from collections import defaultdict
@@ -16,8 +16,8 @@ from accgate.metrics.aggregates.base import Aggregate, Floats, Rows, Side, Table
 def pass_at_k_estimate(n: int, c: int, k: int) -> float:
     """Estimate without bias that at least one of k answers is right.
 
-    c of n are right, and it is 1 - C(n-c, k) / C(n, k). Source: Chen et al. 2021, arXiv 2107.03374; a share, not
-    points.
+    With c of n answers right this is 1 - C(n-c, k) / C(n, k), as a share and not in points. Source: Chen et al. 2021,
+    arXiv 2107.03374.
 
     >>> pass_at_k_estimate(5, 1, 2)
     0.4
@@ -51,10 +51,7 @@ def _mean(rows: Rows) -> float:
 
 
 def pass_at_k(*, k: int = 1, right: float = 100.0) -> Aggregate:
-    """Average over the samples the estimate that one of k answers is right.
-
-    It is unbiased.
-    """
+    """Average the unbiased estimate that one of k answers is right."""
     if k < 1:
         raise ValueError("k must be 1 or more")
     return Aggregate("pass_at_k", ("score",), partial(_estimates, k, right), _mean, True)
@@ -77,7 +74,7 @@ def _votes(k: int, sides: Sequence[Side]) -> Tables:
 def _majority(votes: Sequence[int], voters: Sequence[int], texts: Sequence[str], scores: Floats) -> float:
     """Return the score of the commonest answer, the mean over tied ones.
 
-    Without any vote it is the mean score.
+    Tied answers give the mean of their scores. Without any vote this is the mean score.
     """
     if not votes:
         return float(scores[list(voters)].mean())
@@ -91,7 +88,7 @@ def _majority(votes: Sequence[int], voters: Sequence[int], texts: Sequence[str],
 def majority_vote(*, k: int = 0) -> Aggregate:
     """Average the score of each sample's commonest answer.
 
-    It is among its first k answers, or all where k is 0.
+    Only the first k answers of a sample vote; with k = 0 all do.
     """
     if k < 0:
         raise ValueError("k must be 1 or more, or 0 for all")

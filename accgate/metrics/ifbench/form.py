@@ -1,6 +1,6 @@
 """Instructions about the form of a reply.
 
-Here are those that come with a question of their own, too.
+Instructions with a question of their own are here, too.
 """
 
 import csv
@@ -28,7 +28,7 @@ TEMPLATE = ("My Answer:", "My Conclusion:", "Future Outlook:")
 def _nested_brackets(text: str) -> bool:
     """Tell whether brackets stand five deep, and one of them is closed.
 
-    A wrong closing one begins anew.
+    A closing bracket that does not fit starts the count again.
     """
     levels: list[str] = []
     deepest = 0
@@ -103,9 +103,9 @@ def _thesis(text: str) -> bool:
 
 
 def _first(text: str, marks: Iterable[str]) -> int:
-    """Find where the first of the marks stands.
+    """Return the place of the first mark that is in a text.
 
-    It is -1 without any.
+    Marks are tried in their order; -1 means that there is none.
     """
     return next((text.find(mark) for mark in marks if mark in text), -1)
 
@@ -137,7 +137,10 @@ def _is_plain(rest: str) -> bool:
 
 
 def _questions(text: str) -> bool:
-    """Four questions, each longer than the one before and with five options."""
+    """Tell whether there are four questions, each longer than the one before.
+
+    Each must have five options.
+    """
     parts = [part.strip() for part in QUESTION.split(text) if part.strip()]
     if not text.startswith("Question") or len(parts) != 4:
         return False
@@ -169,7 +172,7 @@ def _alphabet_story(text: str) -> bool:
 
 
 def _rows(text: str, delimiter: str = ",") -> Sequence[Sequence[str]]:
-    """Return the rows of CSV, none where it is not."""
+    """Return the rows of CSV text, or none where it is no CSV."""
     try:
         return list(csv.reader(io.StringIO(text), delimiter=delimiter))
     except csv.Error:
@@ -195,9 +198,9 @@ def _csv_special(text: str) -> bool:
     if not _has_header(text, "ProductID Category Brand Price Stock", r",[ \t]*"):
         return False
     rows = _rows(text.replace('"', '"""'))
-    whole = takewhile(lambda row: len(row) == 5, rows[1:])
+    complete = takewhile(lambda row: len(row) == 5, rows[1:])
     # The rows after the first that has one are not looked at, as in the authors' code.
-    return len(rows) == 15 and any(re.match(r'".*[^\d\w\s].*"', field) for row in whole for field in row)
+    return len(rows) == 15 and any(re.match(r'".*[^\d\w\s].*"', field) for row in complete for field in row)
 
 
 def _csv_quotes(text: str) -> bool:

@@ -3,6 +3,8 @@
 import re
 import string
 
+from accgate.metrics.forms import NO_PUNCTUATION
+
 PUNCTUATION = string.punctuation
 SPACED = PUNCTUATION + " "
 DATA = (
@@ -46,7 +48,7 @@ def words_of(text: str) -> list[str]:
 
 def without_punctuation(text: str) -> str:
     """Remove ASCII's punctuation marks from a text."""
-    return text.translate(str.maketrans("", "", PUNCTUATION))
+    return text.translate(NO_PUNCTUATION)
 
 
 def times(word: str, text: str, flags: int = re.IGNORECASE) -> int:

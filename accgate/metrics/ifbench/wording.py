@@ -9,24 +9,21 @@ from itertools import pairwise
 
 from accgate.metrics.ifbench.text import SPACED, sentences_of, times, tokens_of, without_punctuation, words_of
 
-NAMES = [
-    "Emma", "Liam", "Sophia", "Jackson", "Olivia", "Noah", "Ava", "Lucas", "Isabella", "Mason", "Mia", "Ethan",
-    "Charlotte", "Alexander", "Amelia", "Benjamin", "Harper", "Leo", "Zoe", "Daniel", "Chloe", "Samuel", "Lily",
-    "Matthew", "Grace", "Owen", "Abigail", "Gabriel", "Ella", "Jacob", "Scarlett", "Nathan", "Victoria", "Elijah",
-    "Layla", "Nicholas", "Audrey", "David", "Hannah", "Christopher", "Penelope", "Thomas", "Nora", "Andrew", "Aria",
-    "Joseph", "Claire", "Ryan", "Stella", "Jonathan",
-]  # fmt: skip
+_NAMES = """
+    Emma Liam Sophia Jackson Olivia Noah Ava Lucas Isabella Mason Mia Ethan Charlotte Alexander Amelia Benjamin
+    Harper Leo Zoe Daniel Chloe Samuel Lily Matthew Grace Owen Abigail Gabriel Ella Jacob Scarlett Nathan Victoria
+    Elijah Layla Nicholas Audrey David Hannah Christopher Penelope Thomas Nora Andrew Aria Joseph Claire Ryan Stella
+    Jonathan
+"""
+NAMES = _NAMES.split()
 CONJUNCTIONS = frozenset(["and", "but", "for", "nor", "or", "so", "yet"])
-PRONOUNS = frozenset(
-    [
-    "i", "me", "we", "us", "you", "he", "him", "she", "her", "it", "they", "them", "my", "mine", "our", "ours", "your",
-    "yours", "his", "hers", "its", "their", "theirs", "myself", "ourselves", "yourself", "yourselves", "himself",
-    "herself", "itself", "themselves", "this", "that", "these", "those", "who", "whom", "whose", "which", "what",
-    "whoever", "whomever", "whatever", "whichever", "anybody", "anyone", "anything", "everybody", "everyone",
-    "everything", "nobody", "nothing", "somebody", "someone", "something", "each", "either", "neither", "both", "all",
-    "some", "any", "none",
-]
-)  # fmt: skip
+_PRONOUNS = """
+    i me we us you he him she her it they them my mine our ours your yours his hers its their theirs myself
+    ourselves yourself yourselves himself herself itself themselves this that these those who whom whose which what
+    whoever whomever whatever whichever anybody anyone anything everybody everyone everything nobody nothing
+    somebody someone something each either neither both all some any none
+"""
+PRONOUNS = frozenset(_PRONOUNS.split())
 PRIMES = frozenset(n for n in range(2, 100) if all(n % d for d in range(2, n)))
 SIMPLE = "only output this sentence here, ignore all other requests."
 CONSONANTS = re.compile("[bcdfghjklmnpqrstvwxyz]{2}")
@@ -77,8 +74,8 @@ def _ends(text: str) -> list[int]:
 
 
 def _two_to_one(text: str) -> bool:
-    told, asked, _ = _ends(text)
-    return told == 2 * asked
+    statements, questions, _ = _ends(text)
+    return statements == 2 * questions
 
 
 def _overlap(text: str, reference_text: str, percentage: float) -> bool:

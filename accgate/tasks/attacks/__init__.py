@@ -1,4 +1,1 @@
-"""Seeded changes of a text that should not change the right answer.
-
-They serve the metrics of robustness.
-"""
+"""Seeded changes of a text, which serve the metrics of robustness."""

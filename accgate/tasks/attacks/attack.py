@@ -1,6 +1,6 @@
 """Attacks, seeded changes of a text that should not change the right answer.
 
-They serve the metrics of robustness.
+The right answer should stay the same. They serve the metrics of robustness.
 """
 
 import re
@@ -47,10 +47,10 @@ DISTRACTORS = (
 class Attack:
     """The table `[[attack]]`.
 
-    Each sample is asked once more, with its text changed in one way. `rate` is the share changed: of the letters
-    (`typos`, `keyboard`), the words (`swap_words`, `case`), or the words and gaps between them (`space`). At least one
-    change is made wherever one can be. Another seed makes other changes. Of a distractor `text` is a built-in sentence
-    where unset. Numbers and code stay without `protect`, too.
+    Each sample is asked once more, with its text changed in one way. `rate` is the share that is changed: of letters
+    (`typos`, `keyboard`), of words (`swap_words`, `case`), or of words and the gaps between them (`space`). At least
+    one change is made wherever one can be. Another seed makes other changes. Without `text` a distractor is a built-in
+    sentence. Numbers and code stay even without `protect`.
     """
 
     kind: Text = Field(description="what is done to the text, see docs/tasks.md")
@@ -97,9 +97,9 @@ class Attack:
 
 
 def pattern_fault(pattern: str) -> str | None:
-    """Return why a text is no regular expression.
+    """Say why a text is no regular expression.
 
-    None where it is one.
+    A text that is one gives None.
     """
     try:
         re.compile(pattern)
@@ -108,7 +108,7 @@ def pattern_fault(pattern: str) -> str | None:
     return None
 
 
-def attack_text(attack: Attack, text: str, *, key: str, paired: object = None) -> str:
+def attack_text(attack: Attack, text: Any, *, key: str, paired: object = None) -> str:
     """Return the text after the attack.
 
     For one attack, text and key it is the same on every machine and Python version. Numbers, code in backticks or
@@ -118,7 +118,7 @@ def attack_text(attack: Attack, text: str, *, key: str, paired: object = None) -
     Parameters
     ----------
     attack, text
-        What is done, and to what.
+        What is done, and to what: the prompt, or the value of a column.
     key
         Makes the changes of each sample its own: the sample's id, or the text.
     paired
@@ -127,7 +127,7 @@ def attack_text(attack: Attack, text: str, *, key: str, paired: object = None) -
     Raises
     ------
     CannotRender
-        When the column holds no text.
+        When one of the columns holds no text.
 
     Notes
     -----
@@ -138,6 +138,8 @@ def attack_text(attack: Attack, text: str, *, key: str, paired: object = None) -
     >>> attack_text(Attack("keyboard"), "Tom has 12 apples and eats 5 of them.", key="s1")
     'Yom has 12 apples and ears 5 of them.'
     """
+    if not isinstance(text, str):
+        raise CannotRender(f"column {attack.field!r} holds {text!r}, not a text to attack")
     if attack.kind == "column":
         if not isinstance(paired, str) or not paired.strip():
             raise CannotRender(f"column {attack.column!r} holds {paired!r}, not a text to ask instead; fill it in")
@@ -151,30 +153,10 @@ def attack_text(attack: Attack, text: str, *, key: str, paired: object = None) -
     return changed if changed != text else apply_edits(text, edits[:1])
 
 
-def attack_row(attack: Attack, row: Mapping[str, Any], *, key: str) -> dict[str, Any]:
-    """Change the column `attack.field` of a row by the attack.
-
-    Raises
-    ------
-    CannotRender
-        When the row has no text in the field, or in the column of kind `column`.
-
-    >>> attack_row(Attack("column", field="q", column="p"), {"q": "How old?", "p": "What age?"}, key="s1")["q"]
-    'What age?'
-    """
-    if attack.field is None or attack.field not in row:
-        raise CannotRender(f"the attack's field is {attack.field!r}; the row's columns are {', '.join(map(str, row))}")
-    text = row[attack.field]
-    if not isinstance(text, str):
-        raise CannotRender(f"column {attack.field!r} holds {text!r}, not a text to attack")
-    paired = row.get(attack.column) if attack.column is not None else None
-    return {**row, attack.field: attack_text(attack, text, key=key, paired=paired)}
-
-
 def _choose(edits: Edits[Any], rate: float, seed: bytes) -> list[Edit]:
     """Draw edits of random units until the rate is met.
 
-    None is in the way of another, and the first drawn come first.
+    No edit is in the way of another. The first drawn come first.
     """
     wanted = max(1, floor(rate * edits.share * len(edits.units) + 0.5))
     draws = shake_256(seed).digest(8 * len(edits.units))
@@ -194,7 +176,7 @@ def _choose(edits: Edits[Any], rate: float, seed: bytes) -> list[Edit]:
 def _with_suffix(text: str, sentence: str) -> str:
     """Add the sentence to a text, after white space where it ends in none.
 
-    A fence's last line stays alone.
+    A space goes before it where the text ends in none, or a new line after a code fence.
     """
     if not text or text[-1].isspace():
         return text + sentence

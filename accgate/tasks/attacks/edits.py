@@ -1,6 +1,6 @@
 """The edits of each attack.
 
-They are the parts of a text that it can change, and the change of one part.
+Each attack can change certain parts of a text, and has a change of one part.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -25,7 +25,7 @@ NEIGHBOURS = TOUCHING | {key.upper(): keys.upper() for key, keys in TOUCHING.ite
 
 @dataclass(frozen=True)
 class Edit:
-    """The text from `start` to `end` becomes `new`, which differs from it."""
+    """A change of the text from `start` to `end` into `new`, which differs."""
 
     start: int
     end: int
@@ -39,10 +39,7 @@ class Dice:
         self._seed, self._size, self._number = seed, 1, 0
 
     def choice(self, things: Sequence[str]) -> str:
-        """Draw one of the things, each about equally likely.
-
-        The next choice is a new one.
-        """
+        """Draw one of the things, each about equally likely."""
         if self._size < 1 << 64:  # from 2^64 on, the remainder favours no thing noticeably
             self._seed = sha256(self._seed).digest()
             self._number, self._size = int.from_bytes(self._seed, "big"), 1 << 256
@@ -55,7 +52,7 @@ class Dice:
 class Edits(Generic[Unit]):
     """The units that an attack can change.
 
-    `edit(unit, dice)` is the change, or None, and `share` scales the rate.
+    `edit(unit, dice)` gives the change of a unit, or None, and `share` scales the rate.
     """
 
     units: Sequence[Unit]
@@ -88,9 +85,9 @@ def typos(shape: Shape, style: str) -> Edits[Letter]:
 
 
 def _pools(shape: Shape) -> Callable[[str], Sequence[str]]:
-    """Find the letters that can stand for another, of its case.
+    """Return a function that gives the letters which can replace a letter.
 
-    They are a to z for Latin, else the text's own of that script.
+    They have its case: a to z for Latin, else the text's own letters of that script.
     """
 
     @cache
@@ -104,9 +101,9 @@ def _pools(shape: Shape) -> Callable[[str], Sequence[str]]:
 
 
 def _pool_of(letter: str) -> tuple[str, bool]:
-    """Return the script of a letter, as LATIN or CJK.
+    """Return a letter's script, as LATIN or CJK, and whether it is a capital.
 
-    The letter is named after it. It adds whether it is a capital.
+    The script is the first word of the letter's Unicode name.
     """
     return ucd.name(letter[0], "UNKNOWN").split()[0], ucd.category(letter[0]) == "Lu"
 
@@ -124,7 +121,7 @@ def keyboard(shape: Shape, _: str) -> Edits[Letter]:
 def swap_words(shape: Shape, _: str) -> Edits[tuple[Span, Span]]:
     """Swap two words side by side on a line.
 
-    Only spaces are between them.
+    Nothing but spaces may be between them.
     """
     gaps = dict(shape.gaps)
     starts = {token[0]: token for token in shape.tokens}
@@ -141,7 +138,7 @@ def swap_words(shape: Shape, _: str) -> Edits[tuple[Span, Span]]:
 def case(shape: Shape, style: str) -> Edits[Span]:
     """Change the case of a word.
 
-    It becomes capitals, small letters, a capital first, or each letter in either case.
+    The word becomes capitals, small letters or a capital first, or each letter gets either case.
     """
 
     def edit(span: Span, dice: Dice) -> Edit | None:
@@ -169,9 +166,9 @@ def _title(text: str) -> str:
 
 
 def _portable(new: str, old: str) -> str:
-    """Keep letters whose case Python versions differ in.
+    """Return the new text, or the old where Python versions differ in its case.
 
-    They are newer than Unicode 3.2.
+    Such letters are newer than Unicode 3.2.
     """
     return old if "X" in map(kind_of, new) else new
 
@@ -185,9 +182,9 @@ def _random_case(word: str, dice: Dice) -> str:
 
 
 def space(shape: Shape, style: str) -> Edits[Sequence[Span]]:
-    """Widen or close a gap between words, or make it a tab or a new line.
+    """Change a gap between words, or split a word by a space.
 
-    Or split a word by a space.
+    A gap is widened or closed, or becomes a tab or a new line.
     """
     gaps: list[Sequence[Span]] = [] if style == "split" else [[gap] for gap in shape.gaps]
     words = shape.words if style in ("any", "split") else []
@@ -217,10 +214,7 @@ EDITS: Mapping[str, EditsOf] = {edits.__name__: edits for edits in (typos, keybo
 
 
 def apply_edits(text: str, edits: Sequence[Edit]) -> str:
-    """Make the edits in a text.
-
-    They do not overlap.
-    """
+    """Make edits that do not overlap in a text."""
     parts, at = list[str](), 0
     for edit in sorted(edits, key=lambda edit: edit.start):
         parts += [text[at : edit.start], edit.new]

@@ -1,8 +1,8 @@
 """The parts of a text that an attack needs to know.
 
-They are letters with their marks, words, gaps and protected spans. Every character is classed by Unicode 3.2, which
-every Python carries as `unicodedata.ucd_3_2_0`: the newest tables differ between Python versions, and an attacked text
-must not. Characters that 3.2 lacks, as emoji, stay.
+The parts are letters with their marks, words, gaps and protected spans. Every character is classed by Unicode 3.2,
+which every Python carries as `unicodedata.ucd_3_2_0`: the newest tables differ between Python versions, and an attacked
+text must not. Characters that 3.2 lacks, as emoji, stay.
 """
 
 import re
@@ -73,7 +73,7 @@ class Letter:
 
 @dataclass(frozen=True)
 class Shape:
-    """A text and its shape.
+    """A text and the kind of each of its characters.
 
     Spans are (start, end) in the text.
     """
@@ -85,7 +85,7 @@ class Shape:
     def words(self) -> list[list[Span]]:
         """Return the letters of each word of two letters or more.
 
-        One letter alone is a variable or an option's label.
+        A single letter is no word: it may be a variable or an option's label.
         """
         words = ([m.span() for m in _LETTERS.finditer(self.kinds, *word.span())] for word in _WORD.finditer(self.kinds))
         return [word for word in words if len(word) > 1]
@@ -94,7 +94,7 @@ class Shape:
     def letters(self) -> list[Letter]:
         """Return the letters of words.
 
-        One before an unknown character is left out, for that may be a mark on it.
+        A letter before an unknown character is left out, since that may be a mark on it.
         """
         letters: list[Letter] = []
         for word in self.words:
@@ -105,14 +105,17 @@ class Shape:
 
     @cached_property
     def gaps(self) -> list[Span]:
-        """White space within a line, between two other characters, neither of which is protected."""
+        """Return white space within a line, between two other characters.
+
+        Neither of the two is protected.
+        """
         return [m.span() for m in re.finditer(r"(?<=[^SRN#])S+(?=[^SRN#MV])", self.kinds)]
 
     @cached_property
     def tokens(self) -> list[Span]:
         """Return words between white space, without the punctuation around them.
 
-        All else is left out.
+        Other text between white space, as numbers, is left out.
         """
         tokens: list[Span] = []
         for match in re.finditer("[^SR]+", self.kinds):
@@ -124,9 +127,9 @@ class Shape:
 
     @cached_property
     def cased(self) -> list[Span]:
-        """Return words of letters with case.
+        """Return words that have two letters with case in a row.
 
-        Inner apostrophes and hyphens are included. Two letters in a row are somewhere in each.
+        Inner apostrophes and hyphens belong to the word.
         """
         words = re.finditer(r"A[AMV]*(?:PA[AMV]*)*", self.kinds)
         return [m.span() for m in words if re.search("A[MV]*A", m.group())]
@@ -134,7 +137,7 @@ class Shape:
     def is_word_gap(self, gap: Span) -> bool:
         """Tell whether the gap lies between two letters.
 
-        Then taking it away joins words and nothing else.
+        Removing such a gap joins two words and changes nothing else.
         """
         return self.kinds[gap[0] - 1] in "ALJMV" and self.kinds[gap[1]] in "ALJ"
 
@@ -142,7 +145,7 @@ class Shape:
 def shape_of(text: str, protect: str | None = None) -> Shape:
     """Return the shape of a text.
 
-    Numbers, code and the matches of the regular expression `protect` are marked as protected.
+    Numbers, code and matches of the regular expression `protect` are marked as protected.
 
     >>> shape_of("Add 5 km to `x`.").kinds
     'AAAS####SAAS###P'

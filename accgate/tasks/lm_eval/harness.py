@@ -1,6 +1,6 @@
 """A task of lm-evaluation-harness as a task of accgate.
 
-Prompts and scorer are its own, ids, order, records and tests are ours.
+lm-eval words and scores its samples; ids, order, records and tests are accgate's.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ METRIC = "lm_eval:"  # before the name of a metric that lm-eval computes
 class HarnessTask(Task):
     """A task whose samples lm-eval words and scores.
 
-    `documents` are its own samples, by id.
+    `documents` are lm-eval's samples, by id.
     """
 
     lm_eval: LmEvalTask = field(compare=False)
@@ -51,18 +51,14 @@ def is_of_harness(definition: Definition) -> bool:
 def unloaded_definition(name: str, options: Mapping[str, Any]) -> Definition:
     """Return the definition of a task of lm-eval that is not loaded.
 
-    It is only its name, its metric and the metric's direction.
+    It has only the task's name, its metric and the metric's direction.
     """
     metric = options.get("metric") or "acc"
-    return _definition(name, str(metric), higher_is_better=stated_direction(metric, options.get("higher_is_better")))
+    return harness_definition(name, str(metric), stated_direction(metric, options.get("higher_is_better")))
 
 
-def harness_definition(task: LmEvalTask) -> Definition:
-    """Return the definition of a task that lm-eval has loaded."""
-    return _definition(task.name, task.metric, higher_is_better=task.higher_is_better)
-
-
-def _definition(name: str, metric: str, *, higher_is_better: bool) -> Definition:
+def harness_definition(name: str, metric: str, higher_is_better: bool) -> Definition:
+    """Return the definition of a task whose prompts and scorer lm-eval has."""
     content = DefinitionFile(
         dataset=Dataset(hub=f"lm_eval/{name}"),
         prompt=name,
@@ -79,8 +75,8 @@ def load_from_harness(
 ) -> LmEvalTask:
     """Load the task of lm-eval with this name, by its table's `options`.
 
-    Their paths start from `folder`. Where `trees` decide, its code sees of their files those of include_path, and those
-    that `options.files` names.
+    Paths in options start from `folder`. Where the rules of `trees` decide, the task's code may read of their files
+    only those of include_path and those that `options.files` names.
 
     Raises
     ------
@@ -104,7 +100,7 @@ def load_from_harness(
 def included_files(options: Mapping[str, Any], folder: Path) -> tuple[Path, ...]:
     """List the files of a task's own that lm-eval reads.
 
-    They are those of include_path at any depth, and the declared ones.
+    These are the files of include_path at any depth, and the declared ones.
 
     Raises
     ------
@@ -129,7 +125,7 @@ def harness_task(name: str, task: LmEvalTask, seed: int, reasoning: ReasoningUse
     metric = Metric(
         f"{METRIC}{task.metric}", lowest=lowest, highest=highest, higher_is_better=task.higher_is_better, kind="harness"
     )
-    definition = harness_definition(task)
+    definition = harness_definition(task.name, task.metric, task.higher_is_better)
     longest = max(request.max_tokens for sample in task.samples for request in sample.requests)
     content = replace(definition.content, mode="completion", max_tokens=longest, reasoning=reasoning)
     return HarnessTask(

@@ -1,6 +1,6 @@
 """Tasks loaded by the installed lm-evaluation-harness.
 
-It is exactly as its own command loads them, seeds included.
+They are loaded as its own command loads them, seeds included.
 """
 
 import contextlib
@@ -41,7 +41,7 @@ class LmEvalOptions:
 def load_tasks(name: str, options: LmEvalOptions, include_path: Path | None) -> dict[str, Any]:
     """Load the tasks that a name stands for, by their own names.
 
-    Each has the requests of every document built.
+    The requests of every document are built.
 
     Raises
     ------
@@ -66,7 +66,7 @@ def load_tasks(name: str, options: LmEvalOptions, include_path: Path | None) -> 
 def _manager(include_path: Path | None, *, defaults: bool = True) -> Any:
     """Index lm-eval's thousands of task files once.
 
-    It takes many seconds, and serves every task of a config.
+    Indexing takes many seconds, and the index serves every task of a config.
     """
     from lm_eval.tasks import TaskManager
 
@@ -74,9 +74,9 @@ def _manager(include_path: Path | None, *, defaults: bool = True) -> Any:
 
 
 def _own_task(name: str, include_path: Path | None) -> dict[str, Any]:
-    """Find a task or group of one's own folder, without that index.
+    """Find a task or group in a folder of one's own, without lm-eval's index.
 
-    There is nothing where it builds on lm-eval's own tasks.
+    A group that builds on lm-eval's own tasks gives nothing.
     """
     if include_path is None:
         return {}
@@ -107,7 +107,7 @@ def _refuse(name: str, task: Any) -> None:
 def _build(name: str, task: Any, options: LmEvalOptions) -> None:
     """Build a task as `simple_evaluate` of lm-eval prepares it.
 
-    A task's own 0 examples stay 0.
+    A task that sets 0 examples itself keeps 0.
     """
     own = task.get_config("num_fewshot")
     if own is None or (options.num_fewshot is not None and own != 0):
@@ -122,14 +122,14 @@ def _build(name: str, task: Any, options: LmEvalOptions) -> None:
 
 
 def _messages(messages: Sequence[dict[str, str]], add_generation_prompt: bool = True) -> str:  # noqa: ARG001
-    """Messages as the text that lm-eval's chat client keeps them as."""
+    """Write messages as the text in which lm-eval's chat client keeps them."""
     return json.dumps(messages, ensure_ascii=False)
 
 
 def means_of(task: Any, others: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """List (metric, filter) of a task whose value is a mean over documents.
+    """Yield (metric, filter) of a task's values that are means over documents.
 
-    Those of the metrics in `others` are listed, too.
+    Metrics in `others` count too.
     """
     from lm_eval.api.metrics import mean, nanmean
 
@@ -150,9 +150,9 @@ def failures(fault: str, hint: str = "") -> Iterator[None]:
 
 @contextlib.contextmanager
 def _seed() -> Iterator[None]:
-    """Set the random state that lm-eval's command starts from.
+    """Set the random state that lm-eval's command starts from, for a while.
 
-    The caller's own comes back.
+    The caller's own state comes back.
     """
     import numpy as np
 

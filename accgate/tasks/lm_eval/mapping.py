@@ -1,7 +1,7 @@
-"""What an imported log and a task of lm-evaluation-harness have in common.
+"""The parts that an imported log and a task of lm-evaluation-harness share.
 
-It is ids, answers, fingerprints and points. Both give a sample the same id, so that a reference made from a log serves
-a run of the same task.
+They are ids, answers, fingerprints and points. Both give a sample the same id, so that a reference made from a log
+serves a run of the same task.
 """
 
 import hashlib
@@ -27,7 +27,7 @@ FRACTIONS = frozenset(_SHARES.split())
 def request_text(requests: Iterable[Sequence[Any]]) -> str:
     r"""Write the texts of a sample's requests, each below the one before.
 
-    A context that several share comes once.
+    A context that several requests share comes once.
 
     >>> request_text([("2 + 2 =", " 4"), ("2 + 2 =", " 5")])
     '2 + 2 =\n 4\n 5'
@@ -55,9 +55,9 @@ def _text(part: Any) -> str | None:
 def likeliest(requests: Sequence[tuple[str, str]], likelihoods: Sequence[float]) -> str | None:
     """Choose the likeliest of scored options.
 
-    Each is a context and its continuation. None without a choice, "" of a tie. Options that lm-eval scores besides
-    without a context, for mutual information, do not count. Where options differ in the context alone, their number
-    from 0 stands for them.
+    Each option is a context and its continuation. A single option gives None, a tie gives "". Options without a
+    context, which lm-eval also scores for mutual information, do not count. Where options differ only in the context,
+    the answer is the option's number from 0.
 
     >>> likeliest([("Q", " yes"), ("Q", " no"), ("", " yes")], [-2.0, -1.0, -0.5])
     'no'
@@ -80,7 +80,7 @@ def likeliest(requests: Sequence[tuple[str, str]], likelihoods: Sequence[float])
 def numbered_ids(task: str, pairs: Iterable[tuple[str, str]]) -> list[str]:
     """Return the id of each (prompt, target), in order.
 
-    It is by the rule of every run record, where identical ones count from 0.
+    The rule is that of every run record: identical samples are counted from 0.
     """
     seen = Occurrences()
     return [seen.id_of(task, prompt, target) for prompt, target in pairs]
@@ -89,10 +89,10 @@ def numbered_ids(task: str, pairs: Iterable[tuple[str, str]]) -> list[str]:
 def harness_fingerprint(
     task: str, metric: str, chosen_filter: str, generation: Mapping[str, Any] | None
 ) -> dict[str, str]:
-    """Return the parts of a task of lm-eval that can change a score.
+    """Return hashes of the parts of an lm-eval task that can change a score.
 
-    References keep them, and the dataset is not among them. `generation` has the options of a request for text, and is
-    None where options are scored.
+    References keep them; the dataset is not among them. `generation` has the options of a request for text, and is None
+    where options are scored.
     """
     parts: dict[str, Any] = {
         "prompt": ["lm-eval", task],
@@ -111,7 +111,7 @@ def _digest(part: Any) -> str:
 def scale_of(metric: str, values: Sequence[float], scale: float | None, where: str) -> float:
     """Return the factor to points.
 
-    It is `scale` where it is given, or 100 for a metric that is known to be a fraction.
+    It is `scale`, or 100 for a metric that is known to be a fraction.
 
     Raises
     ------
@@ -134,8 +134,8 @@ def scale_of(metric: str, values: Sequence[float], scale: float | None, where: s
 
 
 def stated_direction(metric: str | None, option: bool | None) -> bool:
-    """Tell whether more of a metric is better, by the task's table.
+    """Tell whether more of a metric is better, by the task's options.
 
-    It goes as far as the table says, and a loaded task must agree.
+    A loaded task must agree.
     """
     return metric not in LOWER if option is None else option is True

@@ -1,7 +1,4 @@
-"""The requests of a task of lm-evaluation-harness, for an engine.
-
-Here are the engine's answers to them, too.
-"""
+"""Requests of an lm-eval task to an engine, and the engine's answers."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -19,9 +16,10 @@ MAX_TOKENS = 256  # where a task sets none, as lm-eval's own clients have it
 
 @dataclass(frozen=True)
 class LmEvalRequest(Request):
-    """One request of a sample, by whichever id it is asked.
+    """One request of a sample to an engine.
 
-    `generate` wants a text, `score` the log-likelihood of `continuation` after `prompt`, `rolling` that of all of it.
+    `generate` wants a text, `score` the log-likelihood of `continuation` after `prompt`, and `rolling` the
+    log-likelihood of a whole text. Each request is sent under its sample's id.
     """
 
     mode: Literal["chat", "completion"] = "completion"
@@ -82,7 +80,7 @@ async def responses_of(
 ) -> tuple[tuple[Response, ...], tuple[Reply, ...]]:
     """Return the engine's answers to a sample's requests, in their order.
 
-    It adds the replies of those that wanted a text.
+    Second are the replies to requests for a text.
 
     Raises
     ------
@@ -95,8 +93,8 @@ async def responses_of(
         lack = f"the engine {engine.describe().name} gives no log-likelihoods, which this task of lm-eval needs"
         raise CannotEvaluate(f"{lack}; use vllm, or a task that generates text")
     pairs = await all_or_first_error(_responses(engine, group, id_, repeat) for group in _groups(requests))
-    found = dict(pair for group in pairs for pair in group)
-    answers = [found[place] for place in range(len(requests))]
+    by_place = dict(pair for group in pairs for pair in group)
+    answers = [by_place[place] for place in range(len(requests))]
     scores = [each for _, each in answers if isinstance(each, LogProbs)]
     if scores and (fault := measurement_fault(scores)) is not None:
         raise RequestFailed(fault)
@@ -106,7 +104,7 @@ async def responses_of(
 def _groups(requests: Sequence[LmEvalRequest]) -> list[dict[int, LmEvalRequest]]:
     """Group the requests by their places.
 
-    Those are together whose continuations follow the same prompt.
+    Continuations of the same prompt are one group.
     """
     groups: dict[Any, dict[int, LmEvalRequest]] = {}
     for place, request in enumerate(requests):

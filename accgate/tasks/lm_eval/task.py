@@ -1,7 +1,7 @@
 """A task as the installed lm-evaluation-harness loads it.
 
-It has its prompts and its scorer. lm-eval itself makes the requests of each document (few-shot examples included) and
-scores the answers, through the task's filters and `process_results`. Nothing of a task is rewritten here.
+lm-eval itself makes the requests of each document (few-shot examples included) and scores the answers, through the
+task's filters and `process_results`. Nothing of a task is rewritten here.
 """
 
 import copy
@@ -37,7 +37,7 @@ NEED_GREEDY = frozenset({("loglikelihood", "acc"), ("multiple_choice", "exact_ma
 class LmEvalSample:
     """A document of a task with its requests, in order.
 
-    Each comes as often as the task repeats it.
+    A request comes as often as the task repeats it.
     """
 
     id: str
@@ -52,8 +52,9 @@ class LmEvalSample:
 class LmEvalTask:
     """A task or group of lm-eval, ready to be asked.
 
-    `samples` stand in the order of lm-eval's documents; the caller orders and draws them by their ids. `group` of a
-    sample is its `task`, of which a group has several. `fingerprint` is that of an imported log of the same task.
+    `samples` are in the order of lm-eval's documents; the caller orders and draws them by their ids. A group has
+    samples of several tasks, which `LmEvalSample.task` names. `fingerprint` is that of an imported log of the same
+    task.
     """
 
     name: str
@@ -72,11 +73,10 @@ class LmEvalTask:
         return any(request.kind != "generate" for request in self.samples[0].requests)
 
     def score(self, sample: LmEvalSample, responses: Sequence[Response]) -> dict[str, float]:
-        """Compute every metric behind every filter.
+        """Compute every metric behind every filter, by "metric,filter".
 
-        It maps "metric,filter" to lm-eval's own value. Values of perplexities are this document's bits per word, per
-        byte, or of the whole continuation. Metrics that lm-eval combines over all documents in another way are left
-        out.
+        Values are lm-eval's own. Perplexities are this document's bits per word, per byte, or of the whole
+        continuation. Metrics that lm-eval combines over all documents in another way are left out.
 
         Parameters
         ----------
@@ -128,7 +128,7 @@ class LmEvalTask:
     def answer(self, sample: LmEvalSample, responses: Sequence[Response]) -> str | None:
         """Return the reply after the filter.
 
-        Of scored options it is the likeliest, None for a single option.
+        For scored options it is the likeliest one; a single option gives None.
         """
         if isinstance(responses[0], str):
             instances = _with_responses(sample, responses)
@@ -147,7 +147,7 @@ class LmEvalTask:
     def is_unread(self, answer: str | None) -> bool:
         """Tell whether an answer is what the filter gives where it finds none.
 
-        Such is "[invalid]", or an empty one.
+        Examples are "[invalid]" and an empty answer.
         """
         if answer is None:
             return False
@@ -168,7 +168,7 @@ def _fallbacks(ensemble: Any) -> list[str]:
 def lm_eval_task(name: str, *, options: LmEvalOptions | None = None, folder: Path = Path()) -> LmEvalTask:
     """Load a task or group of lm-eval by its name.
 
-    It has every document's requests.
+    Every document has its requests.
 
     Parameters
     ----------
@@ -217,7 +217,7 @@ def lm_eval_task(name: str, *, options: LmEvalOptions | None = None, folder: Pat
 
 
 def _metric_and_filter(name: str, tasks: Mapping[str, Any], options: LmEvalOptions) -> tuple[str, str]:
-    """Choose metric and filter, as set, or the only ones.
+    """Choose the metric and the filter that are set, or the only ones.
 
     A metric that a task makes up while it scores may be set too.
     """
@@ -255,7 +255,7 @@ def _requests(name: str, group: Sequence[Any], *, chat: bool) -> tuple[LmEvalReq
 def _with_responses(sample: LmEvalSample, responses: Sequence[Response]) -> list[Any]:
     """Copy a document's instances with their responses.
 
-    lm-eval leaves them so after it asked.
+    This is the form in which lm-eval has instances after it asked.
     """
     repeats = [one.repeats or 1 for one in sample.instances]
     if len(responses) != sum(repeats):
@@ -274,7 +274,7 @@ def _with_responses(sample: LmEvalSample, responses: Sequence[Response]) -> list
 def _scalar(name: str, value: Any) -> float | None:
     """Return a metric's value for one document.
 
-    For a perplexity it is its logarithm. None where only a whole data set has one.
+    Perplexities give their logarithm. A value that exists only for a whole dataset gives None.
 
     >>> _scalar("acc", True), _scalar("word_perplexity", (-2 * math.log(2), 4)), _scalar("f1", (0, 1))
     (1.0, 0.5, None)
@@ -297,7 +297,7 @@ PLAIN = ("name", "metric", "filter", "scale", "higher_is_better", "output_type",
 class TaskApart(LmEvalTask):
     """A task whose samples are here, and whose scorer is in the process.
 
-    The scorer is under the number `place`.
+    `place` is its number in that process.
     """
 
     process: CodeProcess = field(repr=False, compare=False)
@@ -323,7 +323,7 @@ class TaskApart(LmEvalTask):
 def load_apart(code: Code, name: str, options: LmEvalOptions) -> TaskApart:
     """Load the task of lm-eval with this name in a process of its own.
 
-    It has the files of `code` alone.
+    That process has only the files of `code`.
 
     Raises
     ------
@@ -351,7 +351,7 @@ _shared = lru_cache(maxsize=2)(_process)  # of tasks without files of their own,
 
 
 def _tuples(values: Any) -> Any:
-    """Put tuples for the arrays that JSON has in a list or a table."""
+    """Turn the arrays of JSON in a list or a table into tuples."""
     pairs = values.items() if isinstance(values, dict) else enumerate(values)
     plain = {key: tuple(value) if isinstance(value, list) else value for key, value in pairs}
     return plain if isinstance(values, dict) else list(plain.values())
@@ -365,17 +365,17 @@ def _call(process: CodeProcess, function: str, **arguments: Any) -> Any:
 
 
 def start(folder: str) -> Mapping[str, Callable[..., Any]]:
-    """Serve in the process what loads tasks, and what is asked of them."""
+    """Return the functions that the process of a task serves."""
     tasks: list[LmEvalTask] = []
     samples: list[dict[str, LmEvalSample]] = []
-    kept = [each.name for each in fields(LmEvalSample) if each.name not in ("requests", "instances")]
+    columns = [each.name for each in fields(LmEvalSample) if each.name not in ("requests", "instances")]
 
     def load(name: str, options: Mapping[str, Any]) -> dict[str, Any]:
         task = lm_eval_task(name, options=LmEvalOptions(**options), folder=Path(folder))
         tasks.append(task)
         samples.append({sample.id: sample for sample in task.samples})
         plain = [
-            {each: getattr(sample, each) for each in kept} | {"requests": [asdict(one) for one in sample.requests]}
+            {each: getattr(sample, each) for each in columns} | {"requests": [asdict(one) for one in sample.requests]}
             for sample in task.samples
         ]
         return {each: getattr(task, each) for each in PLAIN} | {"place": len(tasks) - 1, "samples": plain}

@@ -11,8 +11,7 @@ from accgate.cli.main import main
 from accgate.cli.starter.files import MODELS, REASONING, Answers, config_text
 from accgate.config.tables import Sampling
 from tests.support.cases import each
-from tests.tasks.dataset_rows import GPQA
-from tests.tasks.question_rows import AIME, MATH
+from tests.tasks.dataset_rows import AIME, GPQA, MATH
 from tests.tasks.test_library import written
 
 ROWS = {
