@@ -11,10 +11,9 @@ from typing import Any
 import pytest
 
 from accgate.cli.main import main
-from accgate.trials.bisection import FOLDER
 from benchmarks.culprit import Case, History, search
-from tests.support.cases import refusal
 from tests.support.gates import table, write_task
+from tests.support.launcher import Launched
 from tests.support.runner import commit, git
 from tests.support.servers import Fault, Server
 from tests.trials.answers import answer, luck
@@ -96,29 +95,29 @@ def repository(tmp_path: Path, server: Server, capsys: pytest.CaptureFixture[str
 
 
 def test_the_commit_that_lost_the_answers_is_named_in_few_questions(repository: Repository) -> None:
-    repository.of(12, lambda i, step: step >= 8 and luck(i) < 0.15)
+    repository.of(20, lambda i, step: step >= 13 and luck(i) < 0.15)
     before = (repository.git("status", "--porcelain"), repository.git("rev-parse", "HEAD"))
     found = repository.found()
     (culprit,) = found["culprits"]
-    assert culprit["commit"]["sha"] == repository.shas[8]
+    assert culprit["commit"]["sha"] == repository.shas[13]
     assert culprit["probability"] >= 0.95
     assert culprit["lost"] == culprit["of"] == found["lost"]
     assert found["questions"] < found["commits"] * found["lost"]
     assert (repository.git("status", "--porcelain"), repository.git("rev-parse", "HEAD")) == before
     assert repository.git("worktree", "list").count("\n") == 0
     log = repository.out / "bisect.log"
-    assert f"# first bad commit: [{repository.shas[8]}] step 8" in log.read_text()
+    assert f"# first bad commit: [{repository.shas[13]}] step 13" in log.read_text()
     repository.git("bisect", "replay", str(log))
-    assert repository.shas[8] in repository.git("bisect", "log")
+    assert repository.shas[13] in repository.git("bisect", "log")
     repository.git("bisect", "reset")
     asked = len(repository.server.seen)
-    assert f"{repository.shas[8][:9]} step 8 did it" in repository.words()
+    assert f"{repository.shas[13][:9]} step 13 did it" in repository.words()
     assert len(repository.server.seen) == asked  # nothing is left to ask
 
 
 def test_a_run_of_the_bad_commit_saves_the_search_for_lost_answers(repository: Repository) -> None:
     """It stopped at p = 0.004, as one false alarm in 13 does: the bad commit is asked for more, and then searched."""
-    repository.of(6, lambda i, step: step >= 2 and luck(i) < 0.15)
+    repository.of(9, lambda i, step: step >= 2 and luck(i) < 0.15)
     found = repository.found("--run", repository.run())
     assert [each["commit"]["sha"] for each in found["culprits"]] == [repository.shas[2]]
     assert found["questions"] < 2 * found["commits"] * found["lost"]  # every commit asked as many gained answers, too
@@ -143,11 +142,11 @@ def test_commits_that_cannot_be_asked_are_skipped_and_bound_the_answer(repositor
 
 def test_two_commits_that_share_the_loss_are_both_named(repository: Repository) -> None:
     def loses(i: int, step: int) -> bool:
-        return (step >= 2 and luck(i) < 0.15) or (step >= 5 and luck(i, "second") < 0.15)
+        return (step >= 3 and luck(i) < 0.15) or (step >= 9 and luck(i, "second") < 0.15)
 
-    out = repository.of(7, loses).run()
+    out = repository.of(12, loses).run()
     found = repository.found("--run", out)
-    assert [each["commit"]["subject"] for each in found["culprits"]] == ["step 2", "step 5"]
+    assert [each["commit"]["subject"] for each in found["culprits"]] == ["step 3", "step 9"]
     assert "2 commits share the loss" in repository.words("--run", out)
 
 
@@ -212,13 +211,15 @@ def test_answers_of_another_search_are_never_taken_for_those_of_this_one(reposit
         assert (repository.out / "answers.jsonl").read_bytes() == before
 
 
-def test_a_second_search_in_a_folder_is_refused_while_one_goes_on(repository: Repository) -> None:
-    refusals: list[str] = []
-
-    def loses(i: int, step: int) -> bool:
-        if repository.out.exists() and not refusals:
-            refusals.append(refusal(FOLDER.begin, repository.out, resume=True))
-        return step >= 2 and luck(i) < 0.15
-
-    assert repository.of(3, loses).bisect() == 0
-    assert "another run writes into it" in refusals[0]
+def test_a_second_search_in_a_folder_is_refused_while_one_goes_on(
+    repository: Repository, capsys: pytest.CaptureFixture[str]
+) -> None:
+    command = repository.of(3, lambda i, step: step >= 2 and luck(i) < 0.15).command()
+    server, before = repository.server, len(repository.server.seen)
+    server.hold_after = before + 8
+    with Launched(*command) as first:
+        first.wait_until(lambda: len(server.seen) > before and any(repository.out.glob("0001-*/*/*.jsonl")))
+        assert main(command) == 2
+        assert "another run writes into it" in capsys.readouterr().err
+        server.hold_after = None
+        assert first.wait(timeout=120) == 0
