@@ -101,6 +101,9 @@ def as_typed(text: str | Path) -> str:
     """Shorten paths in a text to those that the user would type.
 
     The folder where the command was started is cut from them.
+
+    >>> as_typed("http://localhost")
+    'http://localhost'
     """
     if not _start or _start[-1] == Path(_start[-1].anchor):
         return str(text)

@@ -185,6 +185,20 @@ def test_a_missing_file_is_named(files: Files, tmp_path: Path) -> None:
         assert err.startswith(f"accgate: {gone}: cannot be read: No such file or directory; give a ")
 
 
+@each(("options", "code"), [("", 2), ("--may-differ question", 0), ("--test two-sample", 0)])
+def test_ids_that_name_other_samples_on_each_side_are_refused(files: Files, options: str, code: int) -> None:
+    sides = [
+        write_lines(
+            files.folder / f"{side}.jsonl",
+            [{"id": i, "question": f"{side} {i}", "score": 100.0 * (i > 9)} for i in range(99)],
+        )
+        for side in ("before", "after")
+    ]
+    ended, _, err = files.compare(*sides, *options.split())
+    assert ended == code, err
+    assert ("the question of 99 of 99 samples differs" in err) is bool(code)
+
+
 @pytest.mark.parametrize("side", ["", "n" * 245])  # the end of a name alone; one to which nothing can be added
 def test_files_of_any_name_are_compared(files: Files, side: str) -> None:
     other = files.write("other", right_but(5, 50))

@@ -80,7 +80,7 @@ def test_a_folder_that_cannot_be_written_ends_every_command_before_it_asks_anyth
     records = str(folder / "shard" / "m" / "sums.jsonl")
     config = ["--config", str(project.config)]
     commands = (
-        ["run", *config[1:]], ["record", *config[1:]], ["merge", str(folder / "shard"), *config],
+        ["run", *config[1:]], ["record", *config[1:], "--reason", "new"], ["merge", str(folder / "shard"), *config],
         ["blame", str(folder / "shard"), *config], ["export", "lm-eval", records],
     )  # fmt: skip
     for command in commands:

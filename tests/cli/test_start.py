@@ -1,4 +1,4 @@
-"""The first minutes: init at a terminal, the walk to a passing gate, explain, and completion in a real bash."""
+"""The first minutes: init at a terminal, the walk to a passing gate, explain, and completion."""
 
 import fcntl
 import os
@@ -9,7 +9,6 @@ import shutil
 import signal
 import struct
 import subprocess
-import sys
 import termios
 from collections.abc import Sequence
 from dataclasses import replace
@@ -28,7 +27,6 @@ from tests.support.gates import RIGHT, right_but, write_lines
 from tests.support.launcher import Launched
 from tests.support.loading import load_task
 
-ACCGATE = [sys.executable, "-m", "accgate"]
 INTERRUPT = b"\x03"
 
 
@@ -206,50 +204,10 @@ def test_the_script_of_each_shell_parses_there(shell: str, capsys, tmp_path: Pat
     script = tmp_path / "script"
     script.write_text(capsys.readouterr().out)
     assert "questionnaire" in script.read_text()
+    if shell == "bash":  # where a file or a folder is meant
+        for place in ("validate_pos_0_COMPGEN=_shtab_compgen_files", "run___out_COMPGEN=_shtab_compgen_dirs"):
+            assert f"_shtab_accgate_{place}" in script.read_text()
     if shutil.which(shell) is None:
         pytest.skip(f"no {shell} here")
     done = subprocess.run([shell, "-n", str(script)], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
-
-
-@pytest.fixture(scope="module")
-def bash_script(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The script that `accgate completion bash` prints."""
-    path = tmp_path_factory.mktemp("completion") / "accgate.bash"
-    with path.open("w") as file:
-        subprocess.run([*ACCGATE, "completion", "bash"], stdout=file, check=True)
-    return path
-
-
-def completed(script: Path, folder: Path, *words: str) -> list[str]:
-    """What bash offers after these words, the last of them begun."""
-    line = " ".join(words)
-    code = f"""
-        source {script}
-        function=$(complete -p accgate | sed -E 's/.*-F ([^ ]+).*/\\1/')
-        COMP_WORDS=({" ".join(repr(word) for word in words)}); COMP_CWORD={len(words) - 1}
-        COMP_LINE={line!r}; COMP_POINT={len(line)}
-        $function accgate {words[-1]!r} {words[-2]!r}
-        printf '%s\\n' "${{COMPREPLY[@]}}"
-    """
-    done = subprocess.run(["bash", "-c", code], capture_output=True, text=True, check=True, cwd=folder)
-    return sorted(done.stdout.split())
-
-
-@each(
-    ("words", "offered"),
-    [
-        (("accgate", "va"), ["validate"]),
-        (("accgate", "run", "--res"), ["--resume"]),
-        (("accgate", "init", "--engine", "l"), ["llamacpp"]),
-        (("accgate", "validate", "accu"), ["accuracy.toml"]),
-        (("accgate", "run", "--out", "ou"), ["outputs"]),
-    ],
-)
-def test_bash_completes_commands_options_choices_and_files(
-    bash_script: Path, tmp_path: Path, words: tuple[str, ...], offered: list[str]
-) -> None:
-    (tmp_path / "accuracy.toml").touch()
-    (tmp_path / "outputs").mkdir()
-    (tmp_path / "out.txt").touch()
-    assert [word.rstrip("/") for word in completed(bash_script, tmp_path, *words)] == offered

@@ -65,8 +65,11 @@ def test_both_clients_take_the_proxy_of_the_environment(
         assert Session(url).proxies == ({} if proxy is None else {"all": proxy})
 
 
-def test_a_proxy_that_is_none_is_named_by_its_variable_without_its_password(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("ALL_PROXY", "socks5://me:secret@p:1080")
+@each("proxy", ["socks5://me:secret@p:1080", "http://me:secret@p:port"])
+def test_a_proxy_that_is_none_is_named_by_its_variable_without_its_password(
+    monkeypatch: pytest.MonkeyPatch, proxy: str
+) -> None:
+    monkeypatch.setenv("ALL_PROXY", proxy)
     with pytest.raises(CannotEvaluate, match=r"^the environment variable all_proxy names no HTTP proxy") as caught:
         proxy_of("http://h/v1")
     assert "secret" not in str(caught.value)

@@ -60,7 +60,7 @@ def test_objects_are_read_exactly_as_the_json_module_reads_them(tmp_path_factory
     start=ENDS,
     end=ENDS,
 )
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None, max_examples=120)
 def test_a_line_is_a_row_where_the_json_module_says_so(tmp_path_factory, line: str, start: str, end: str) -> None:
     line = start + line + end
     bare = line.removeprefix("\ufeff")

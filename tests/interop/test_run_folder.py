@@ -22,7 +22,7 @@ from accgate.records.scores import read_scores
 from tests.support.cases import each, refusal
 from tests.support.gates import N, Project, right_but, said, write_lines
 
-HUB = {"sums": "org/sums:default@" + 40 * "a"}
+HUB = {"sums": "org/sums:own@" + 40 * "a"}
 
 
 @pytest.fixture(scope="module")
@@ -85,7 +85,7 @@ def test_a_score_for_the_hub_is_what_its_own_code_reads(folder: Path, tmp_path: 
     (path,) = hub(read_run(folder), tmp_path, source="https://example.org/run?a='b'")
     assert path.relative_to(tmp_path).as_posix() == "m/.eval_results/sums.yaml"
     (entry,) = entries(yaml.safe_load(path.read_bytes()))
-    assert (entry.dataset_id, entry.task_id, entry.dataset_revision) == ("org/sums", "default", 40 * "a")
+    assert (entry.dataset_id, entry.task_id, entry.dataset_revision) == ("org/sums", "own", 40 * "a")
     assert (entry.value, entry.source_url) == (86.0, "https://example.org/run?a='b'")
     assert entry.notes.startswith("200 samples, standard error 2.46 points, quant: fp8, accgate ")
     (path,) = hub(read_run(folder), tmp_path, fractions=True)

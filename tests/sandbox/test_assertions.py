@@ -86,6 +86,7 @@ def test_assertions_that_surely_run_and_compare_with_a_literal_are_taken_and_no_
         assert tests is not None, source
         starts = [source[: source.replace("\r\n", "\n").find(each.source)].count("\n") for each in tests.assertions]
         assert len(starts) == len(lines), source
+        assert tests.fault("[[-1, 0]]") == (f"never reached {tests.assertions[0].source}" if lines else None)
         assert not any(repr(each.expected) in tests.source for each in tests.assertions if each.expected == 98765)
         ast.parse(tests.source)
         left = [line for line in tests.source.replace("\r\n", "\n").split("\n") if "__give__" in line]

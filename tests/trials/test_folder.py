@@ -11,7 +11,7 @@ import pytest
 
 from accgate.errors import BadInput
 from accgate.records.file import paths_of
-from accgate.records.lock import LOCK, sole_run
+from accgate.records.lock import LOCK
 from accgate.trials.arm import TrialFolder
 from accgate.trials.commits import History
 from tests.support.cases import refusal
@@ -41,6 +41,7 @@ def test_a_trial_that_was_killed_as_it_began_is_begun_again_by_the_same_command(
     write(tmp_path / ".accgate.part", tmp_path / LOCK)
     AB.begin(tmp_path)
     assert (tmp_path / ".accgate").read_text() == "ab\n"
+    assert (tmp_path / LOCK).read_text() == "precious\n", "which is no lock of accgate's"
     assert "not from an earlier `accgate bisect`" in refusal(BISECT.begin, tmp_path)
 
 
@@ -70,13 +71,6 @@ def test_a_link_to_a_folder_is_that_folder(tmp_path: Path) -> None:
     AB.begin(out)
     assert files(tmp_path / "real") == {".accgate"}
     assert out.is_symlink()
-
-
-def test_a_file_that_is_no_lock_of_accgates_stays(tmp_path: Path) -> None:
-    write(tmp_path / LOCK)
-    with sole_run(tmp_path):
-        pass
-    assert (tmp_path / LOCK).read_text() == "precious\n"
 
 
 def history_in(project: Path) -> History:
