@@ -327,9 +327,9 @@ def rules_of(arguments: argparse.Namespace) -> tuple[Config, Rules]:
 def observer_of(arguments: argparse.Namespace) -> Observer:
     """Return the progress bar, or with --quiet a silent observer."""
     if arguments.quiet:
-        from accgate.evaluation.assignment import Silent
+        from accgate.evaluation.assignment import Observer
 
-        return Silent()
+        return Observer()
     from accgate.report.progress import ProgressBar
 
     return ProgressBar(console(stderr=True))

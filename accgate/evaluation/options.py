@@ -1,7 +1,4 @@
-"""How checks are evaluated.
-
-It is where records go, who watches, and which part of the samples is asked.
-"""
+"""The options of a run."""
 
 from __future__ import annotations
 
@@ -9,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from accgate.evaluation.assignment import Observer, Silent
+from accgate.evaluation.assignment import Observer
 from accgate.evaluation.shards.shard import Shard
 
 if TYPE_CHECKING:
@@ -20,16 +17,15 @@ if TYPE_CHECKING:
 class RunOptions:
     """The options of a run, which do not decide what its checks are.
 
-    Records lie in `out`, and with `resume` those in it are kept. Replies that a `cache` has of the same model are not
-    asked again.
-    With a `shard` only its samples are asked. Shards that share the folder `together` stop once what all of them have
-    finished decides; with `first` a shard asks only for its part of what each check is expected to need.
-    A `whole` run asks every sample, though its verdict may be known before.
+    Records are written to `out`, and `resume` keeps those that are there. The `cache` answers what it has of the same
+    model. With a `shard` only its samples are asked. Shards that share the folder `together` stop once their finished
+    samples decide the check; with `first` a shard asks only its part of the samples that each check is expected to
+    need. A `whole` run asks every sample, though its verdict may be known before.
     """
 
     out: Path
     resume: bool = False
-    observer: Observer = field(default_factory=Silent)
+    observer: Observer = field(default_factory=Observer)
     cache: Cache | None = None
     shard: Shard | None = None
     together: Path | None = None

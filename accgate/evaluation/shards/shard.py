@@ -1,7 +1,4 @@
-"""Shards, the samples of a check split over machines.
-
-The machines need not know of each other.
-"""
+"""Shards, the samples of a check split over machines that need not know each other."""
 
 import hashlib
 import re
@@ -29,18 +26,14 @@ class Shard:
         return f"{self.index}/{self.count}"
 
     def of(self, task: Task) -> Task:
-        """Reduce the task to this shard's samples.
+        """Reduce the task to this shard's samples, every N-th sample or whole cluster of the order.
 
-        They are every N-th of the order, or every N-th cluster whole. The beginnings of all shards together are thus a
-        beginning of the order.
+        The beginnings of all shards together are thus a beginning of the whole order.
         """
         return task.of(task.samples.take([n for n, unit in enumerate(units(task.samples)) if self.holds(unit)]))
 
     def holds(self, unit: int) -> bool:
-        """Tell whether a sample or cluster is in this shard.
-
-        It goes by its number in the order from 0.
-        """
+        """Tell whether this shard has the sample or cluster of this number, counted from 0."""
         return unit % self.count == self.index - 1
 
 
@@ -50,7 +43,7 @@ def parse_shard(text: str) -> Shard:
     Raises
     ------
     BadInput
-        When it is not i/N with whole numbers and 1 <= i <= N.
+        When the text is not i/N with whole numbers and 1 <= i <= N.
 
     Examples
     --------
@@ -65,10 +58,7 @@ def parse_shard(text: str) -> Shard:
 
 
 def units(samples: Samples) -> Sequence[int]:
-    """Number each sample's cluster in the order, from 0.
-
-    Without clusters it is the sample.
-    """
+    """Number each sample's cluster in the order from 0, or each sample where there are no clusters."""
     clusters = samples.names("cluster")
     if clusters is None:
         return range(len(samples))
@@ -78,9 +68,6 @@ def units(samples: Samples) -> Sequence[int]:
 
 
 def samples_digest(task: Task) -> dict[str, Any]:
-    """Return what tells the samples of two plans apart.
-
-    It is how many, and a digest of their ids in the order.
-    """
+    """Return the number of a task's samples and a digest of their ids, which tell two plans apart."""
     text = "\0".join(task.samples.ids)
     return {"samples": len(task.samples), "sha256": hashlib.sha256(text.encode()).hexdigest()[:16]}
