@@ -144,12 +144,12 @@ def unread_problem(records: Sequence[Record], max_unread: float) -> tuple[str, .
         return _own_problem(records, own, max_unread)
     if attacked is None or not _are_too_many(attacked, max_unread):
         return None
-    many = attacked.replies > 1
-    replies = f"{attacked.replies:,} replies to attacked prompts hold" if many else "1 reply to an attacked prompt holds"
+    one, many = "1 reply to an attacked prompt holds", f"{attacked.replies:,} replies to attacked prompts hold"
     unread = [record.shown_id for record in records if record.attacked_unread]
     ends = (("refused", attacked.refused), ("full", attacked.full), ("cut", attacked.cut))
-    one = next((FIXES[kind] for kind, count in ends if count == attacked.unread), None)
-    fix = one or "correct [extract] of the task, or the text that [[attack]] changes"
+    of_end = next((FIXES[kind] for kind, count in ends if count == attacked.unread), None)
+    fix = of_end or "correct [extract] of the task, or the text that [[attack]] changes"
+    replies = one if attacked.replies == 1 else many
     return (
         f"{attacked.unread:,} of {replies} no answer{_kinds(attacked)}, {_limit(attacked, max_unread)}: {fix}",
         f"attacked samples whose replies hold no answer: {some_of(unread)}",

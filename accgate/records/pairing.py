@@ -59,17 +59,15 @@ def refuse_other_samples(
         if name in may_differ:
             continue
         if (left[has_both] != right[has_both]).any():
-            old, new = (_texts_of(path, column, layout) for path in paths)
+            old, new = (
+                {id_of(row, path, line): row.get(column) for line, row in sample_rows(path, layout)} for path in paths
+            )
             if other := other_texts(old, new):
                 first = "; ".join(f"{id_} has {one} and {two}" for id_, one, two in other[:ROWS])
                 fault = f"the {column} of {len(other)} of {candidate.n} samples differs: {first}"
                 raise _difference(paths, name, f"{fault}; give a sample the same id on both sides")
         is_shown |= bool(has_both.all()) and len(np.unique(right)) > 1
     return is_shown
-
-
-def _texts_of(path: Path, column: str, layout: Layout) -> dict[str, Any]:
-    return {id_of(row, path, line): row.get(column) for line, row in sample_rows(path, layout)}
 
 
 def _difference(paths: tuple[Path, Path], name: str, fault: str) -> BadInput:

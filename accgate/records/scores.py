@@ -16,13 +16,15 @@ import numpy.typing as npt
 from accgate.errors import BadInput
 from accgate.inputs.rows import IDENTITY, id_of, is_mark, mark_of, repeat_of, score_of, text_of
 from accgate.inputs.samples import AS_FOUND, Layout, sample_rows
+from accgate.records.figures import Figures
+from accgate.records.file import Record
 from accgate.records.ids import Ids
+from accgate.records.log import fills
 from accgate.text import count_of, some_of
 
 Floats = npt.NDArray[np.float64]
 Codes = npt.NDArray[np.intp]
 Marks = npt.NDArray[np.int64]
-Key = tuple[str, int]  # (id, repeat)
 LARGEST = 1e12  # points; beyond any metric, while sums of squares stay finite
 DECIMALS = 9  # of a mean in points
 MORE = "; name what tells repeats with --repeat, or choose rows with --rows, as '$[?@.model == \"m\"]'"
@@ -109,20 +111,11 @@ def is_binary(values: Floats) -> bool:
     return bool(np.isin(values, (0.0, 100.0)).all())
 
 
-def collect(rows: Mapping[Key, float | None], side: str, clusters: Mapping[Key, str | None] | None = None) -> Scores:
-    """Collect scores by (id, repeat), None for a failed sample, in order of first appearance.
-
-    `clusters` maps the same keys to the cluster of the sample. None, empty text or no key is no cluster.
-
-    Raises
-    ------
-    BadInput
-        When there is no sample, samples have different numbers of repeats, only some samples have a cluster, or the
-        repeats of one sample have different clusters.
-    """
-    of = clusters or {}
-    values = [nan if score is None else score for score in rows.values()]
-    return scores_of_rows([id_ for id_, _ in rows], values, [of.get(key) for key in rows], side)
+def scores_of_records(records: Sequence[Record], side: str) -> Scores:
+    """Collect the scores of records, NaN for failed ones. Raises as `scores_of_rows` does."""
+    figures = Figures.of(records)
+    clusters = [record.cluster for record in records] if fills(records, "cluster") else ()
+    return scores_of_rows(figures.ids, figures.columns["score"], clusters, side)
 
 
 def scores_of_rows(
@@ -135,7 +128,11 @@ def scores_of_rows(
 ) -> Scores:
     """Collect scores from rows, each of one repeat, in order of the ids' first appearance.
 
-    Raises as `collect` does.
+    Raises
+    ------
+    BadInput
+        When there is no sample, samples have different numbers of repeats, only some samples have a cluster, or the
+        repeats of one sample have different clusters.
     """
     if not len(ids):
         raise BadInput(f"{side}: holds no samples; a gate needs every expected sample")

@@ -36,13 +36,9 @@ class Makers:
         """Read the makers from the settings beside records, or from a reference's file."""
         files = _table(settings, FILES)
         of_judge = {name.rpartition(OF_JUDGE)[0]: digest for name, digest in files.items() if OF_JUDGE in name}
-        return cls.of_tables({JUDGE_FILES: of_judge, **settings})
-
-    @classmethod
-    def of_tables(cls, about: Mapping[str, Any]) -> Makers:
-        """Read the makers from a reference's file."""
-        files = {name: digest for name, digest in _table(about, JUDGE_FILES).items() if isinstance(digest, str)}
-        return cls(settings_to_keep(_table(about, SERVED)), settings_to_keep(_table(about, JUDGE_SERVED)), files)
+        of_judge |= _table(settings, JUDGE_FILES)
+        texts = {name: digest for name, digest in of_judge.items() if isinstance(digest, str)}
+        return cls(settings_to_keep(_table(settings, SERVED)), settings_to_keep(_table(settings, JUDGE_SERVED)), texts)
 
     def join(self, later: Makers) -> Makers:
         """Join the makers of two runs; the later run's wins where only one can be kept, as for names."""

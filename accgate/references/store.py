@@ -21,7 +21,7 @@ from accgate.records.log import RecordLog, fills
 from accgate.records.membership import moved_groups
 from accgate.records.pairing import SCORES, changed_parts, is_asked_alike, is_rescored
 from accgate.records.replacement import write_gzip_lines
-from accgate.records.scores import Scores, collect, read_scores
+from accgate.records.scores import Scores, read_scores, scores_of_records
 from accgate.references.columns import stored_records
 from accgate.references.judge import Makers
 from accgate.tasks import Task
@@ -57,7 +57,7 @@ class ScoresFile:
     @property
     def makers(self) -> Makers:
         """Who answered and who marked, as far as the file says."""
-        return Makers.of_tables(vars(self))
+        return Makers.of_settings(vars(self))
 
 
 @pydantic_dataclass(frozen=True, kw_only=True, config=CLOSED)
@@ -338,8 +338,7 @@ def scores_of(records: Sequence[Record], task: Task) -> Scores:
     """
     if (scores := _ordered_scores(records, task)) is not None:
         return scores
-    clusters = {record.key: record.cluster for record in records}
-    scores = collect({record.key: record.score for record in records}, "the run", clusters)
+    scores = scores_of_records(records, "the run")
     if missing := task.samples.ids.without(scores.ids):
         raise BadInput(f"the run lacks {len(missing)} of {len(task.samples)} samples: {some_of(missing)}")
     return scores.take(task.samples.ids)

@@ -20,10 +20,10 @@ from accgate.records.figures import Figures, readings_of, split_readings, sum_of
 from accgate.records.file import Record
 from accgate.records.finish import CUT, REFUSED
 from accgate.records.ids import Places
-from accgate.records.log import fills, lines_of, records_at
+from accgate.records.log import lines_of, records_at
 from accgate.records.pairing import changed_parts, is_rescored
 from accgate.records.replacement import Replacements, json_line, replacing
-from accgate.records.scores import Scores, scores_of_rows
+from accgate.records.scores import Scores, scores_of_records
 from accgate.references.anchor import anchor_beside, keep_anchor
 from accgate.references.columns import cell, columns_of, value_of
 from accgate.references.store import Reference, ReferenceFile, read_reference, reference_path, toml_of
@@ -261,8 +261,7 @@ def _scores(records: Sequence[Record], side: str) -> Scores:
     if figures.failed.any():
         failed = list(figures.take(np.flatnonzero(figures.failed)).ids)
         raise BadInput(f"no score for {len(failed)} of {len(records)} samples: {some_of(failed)}; references need all")
-    clusters = [record.cluster for record in records] if fills(records, "cluster") else ()
-    return scores_of_rows(figures.ids, figures.columns["score"], clusters, side)
+    return scores_of_records(records, side)
 
 
 def _store(

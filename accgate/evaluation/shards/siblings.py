@@ -11,20 +11,9 @@ from accgate.evaluation.assignment import Assignment
 from accgate.evaluation.files import changed_content
 from accgate.evaluation.resume import Servers, changed_settings, settings_of
 from accgate.evaluation.shards.shard import Shard
-from accgate.records.file import (
-    JUDGE_SERVED,
-    NOT_COMPARED,
-    PLAN,
-    SERVED,
-    Record,
-    RecordPaths,
-    new_records,
-    paths_of,
-    settings_of_run,
-)
+from accgate.records.file import NOT_COMPARED, PLAN, Record, RecordPaths, new_records, paths_of, settings_of_run
 from accgate.tasks import Task
 
-WHO = (SERVED, JUDGE_SERVED)
 OWN = {"records", "shard", *NOT_COMPARED} - {PLAN}
 EVERY = 1.0  # seconds between two looks at the folder, which may be on a network
 
@@ -109,5 +98,5 @@ class Siblings:
             settings = settings_of_run(paths)
             if changed_settings(settings, self._settings, OWN) or changed_content(settings, self._settings):
                 raise BadInput("of another run")
-            other.stamp, other.settings = stamp, {key: settings[key] for key in WHO if key in settings}
+            other.stamp, other.settings = stamp, settings
         self._servers.compare(other.settings, str(paths.settings))
