@@ -14,8 +14,7 @@ from accgate.config.config import Config, load_config
 from accgate.decision.progress import early_stop
 from accgate.decision.run import Decided, decide_checks, result_of
 from accgate.errors import BadInput
-from accgate.evaluation.assignment import Observer
-from accgate.evaluation.options import RunOptions
+from accgate.evaluation.assignment import Observer, RunOptions
 from accgate.evaluation.outcome import EvaluatedRun
 from accgate.evaluation.pair import copy_other_sides
 from accgate.evaluation.rereading import Rereading, reread_run

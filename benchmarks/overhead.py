@@ -30,9 +30,8 @@ from accgate.engines.base import Request
 from accgate.engines.openai.engine import OpenAIEngine
 from accgate.engines.openai.options import Options
 from accgate.engines.wire import body_of, json_bytes
-from accgate.evaluation.assignment import Assignment, Silent, Watch, assignment_of
+from accgate.evaluation.assignment import Assignment, RunOptions, Silent, Watch, assignment_of
 from accgate.evaluation.check import evaluate
-from accgate.evaluation.options import RunOptions
 from accgate.evaluation.outcome import Evaluation
 from accgate.planning.checks import Check
 from accgate.record import Recording, record

@@ -1,4 +1,4 @@
-"""What is evaluated of a check, and who watches it."""
+"""What is evaluated of a check, how, and who watches it."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
-from typing import Any, Protocol, runtime_checkable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from accgate.config.tables import Sampling
 from accgate.engines import split_options
@@ -17,6 +18,9 @@ from accgate.records.figures import Figures
 from accgate.records.file import ENVIRONMENT, FILES, OPERATIONAL, PLAN, SILENT, Record
 from accgate.result import EngineInfo
 from accgate.tasks import Task
+
+if TYPE_CHECKING:
+    from accgate.evaluation.cache.engine import Cache
 
 
 @dataclass(frozen=True)
@@ -206,3 +210,23 @@ class Watch:
 
     stop_rule: StopRule | None = None
     comparison: Comparison = field(default_factory=Comparison)
+
+
+@dataclass(frozen=True)
+class RunOptions:
+    """The options of a run, which do not decide what its checks are.
+
+    Records are written to `out`, and `resume` keeps those that are there. The `cache` answers what it has of the same
+    model. With a `shard` only its samples are asked. Shards that share the folder `together` stop once their finished
+    samples decide the check; with `first` a shard asks only its part of the samples that each check is expected to
+    need. A `whole` run asks every sample, though its verdict may be known before.
+    """
+
+    out: Path
+    resume: bool = False
+    observer: Observer = field(default_factory=Observer)
+    cache: Cache | None = None
+    shard: Shard | None = None
+    together: Path | None = None
+    first: bool = False
+    whole: bool = False

@@ -21,7 +21,7 @@ from accgate.records.figures import Figures
 from accgate.records.file import Record, paths_of, settings_of_run, write_settings
 from accgate.records.finish import CUT
 from accgate.records.log import lines_of, read_log
-from accgate.records.pairing import changed_parts, is_asked_alike, is_rescored
+from accgate.records.pairing import changed_parts, fingerprint_in, is_asked_alike, is_rescored
 from accgate.records.replacement import write_atomically
 from accgate.tasks import HarnessTask, Sample, Task
 
@@ -66,7 +66,7 @@ def reread_run(checks: Sequence[Check], run: Path, out: Path) -> list[Rereading]
             done.append(Rereading(*check.key, problem="the run's folder has no records of it", left_out=True))
             continue
         settings, records = settings_of_run(old), read_log(old.records)
-        recorded = {part: str(settings.get(f"task {part}")) for part in check.task.fingerprint}
+        recorded = fingerprint_in(settings)
         again, about = reread_records(check, records, recorded)
         done.append(about)
         if about.left_out:

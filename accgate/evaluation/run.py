@@ -16,11 +16,10 @@ from pathlib import Path
 from accgate.engines import Engine, all_or_first_error
 from accgate.errors import BadInput, CannotEvaluate
 from accgate.evaluation.ahead import first_samples
-from accgate.evaluation.assignment import NO_ENGINE, Observer, StopRule, Watch, assignment_of
+from accgate.evaluation.assignment import NO_ENGINE, Observer, RunOptions, StopRule, Watch, assignment_of
 from accgate.evaluation.check import evaluate
 from accgate.evaluation.files import FileDigests, Prefetch, content_of
 from accgate.evaluation.interruption import Stop, interruptible
-from accgate.evaluation.options import RunOptions
 from accgate.evaluation.outcome import EvaluatedCheck, EvaluatedRun, Evaluation, Interrupted
 from accgate.evaluation.pair import SideBySide, Watches
 from accgate.evaluation.presence import (

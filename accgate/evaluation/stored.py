@@ -24,7 +24,7 @@ from accgate.records.file import (
 )
 from accgate.records.ids import Places
 from accgate.records.log import RecordLog, beginning_of, in_fixed_order, read_log
-from accgate.records.pairing import PARTS, changed_parts, is_rescored
+from accgate.records.pairing import PARTS, changed_parts, fingerprint_in, is_rescored
 from accgate.references.judge import Makers
 from accgate.result import EngineInfo
 from accgate.tasks import Sample, Samples, Task, recorded_samples
@@ -124,7 +124,7 @@ def _refuse_other_settings(check: Check, settings: dict[str, Any], info: EngineI
     """Refuse records of another model, sampling or prompt, and of a task that is scored in another way."""
     now = settings_of(assignment_of(check, info))
     changed = [key for key in changed_settings(settings, now, OWN) if not key.startswith("task ")]
-    then = {part: str(settings.get(f"task {part}")) for part in check.task.fingerprint}
+    then = fingerprint_in(settings)
     if is_rescored(then, check.task.fingerprint):
         changed += changed_parts(then, check.task.fingerprint)
     if changed:
@@ -150,7 +150,7 @@ def _with_samples(check: Check, settings: dict[str, Any], paths: RecordPaths) ->
     if len(samples) != count and (check.design.theta is None or len(samples) > count):
         fault = f"holds {count_of(len(samples), 'sample')}, but {count:,} are planned"
         raise BadInput(f"{paths.records}: {fault}; if the dataset has no more, set num_samples = {len(samples)}")
-    fingerprint = {part: str(settings.get(f"task {part}")) for part in PARTS}
+    fingerprint = fingerprint_in(settings)
     return replace(check, task=replace(task.of(samples.in_order(seed)), fingerprint=fingerprint))
 
 
@@ -169,7 +169,7 @@ def _task_beside(check: Check, samples: Samples, settings: Mapping[str, Any], pa
     if len(rows) > len(check.task.samples) or not recorded.keys() <= {*rows}:
         raise BadInput(f"{paths.prompts}: holds other samples than are planned; run the gate again")
     whole = Samples(recorded.get(id_) or Sample(id_, "", "", "", "") for id_ in rows)
-    return replace(check.task.of(whole), fingerprint={part: str(settings.get(f"task {part}")) for part in PARTS})
+    return replace(check.task.of(whole), fingerprint=fingerprint_in(settings))
 
 
 def _check_of(

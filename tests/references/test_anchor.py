@@ -13,7 +13,7 @@ import pytest
 from accgate.config.config import load_config
 from accgate.design import Design
 from accgate.errors import BadInput
-from accgate.evaluation.options import RunOptions
+from accgate.evaluation.assignment import RunOptions
 from accgate.record import Recording
 from accgate.record import record as record_gate
 from accgate.records.membership import clusters_of

@@ -13,7 +13,7 @@ import pytest
 
 from accgate import record as recording
 from accgate.errors import AccgateError, CannotEvaluate
-from accgate.evaluation.options import RunOptions
+from accgate.evaluation.assignment import RunOptions
 from accgate.evaluation.run import evaluate_checks
 from accgate.references.writer import add_runs
 from tests.records.test_file import disk_of

@@ -8,7 +8,7 @@ from typing import Any
 
 from accgate.config.tables import Gate
 from accgate.errors import CANNOT_EVALUATE, PASSED, BadInput, writing
-from accgate.evaluation.options import RunOptions
+from accgate.evaluation.assignment import RunOptions
 from accgate.evaluation.outcome import EvaluatedCheck, EvaluatedRun, why_incomplete
 from accgate.evaluation.resume import begin_anew
 from accgate.evaluation.shards.shard import parse_shard
