@@ -139,17 +139,20 @@ def test_a_damaged_line_is_no_answer_and_its_file_is_set_aside(
     assert opened().get(KEY) == replace(REPLY, cached=True)
 
 
-def test_a_file_that_is_damaged_while_it_is_in_use_is_noticed(tmp_path: Path, shelf: Shelf, said: list[str]) -> None:
-    path = the_file(tmp_path)
-    path.write_bytes(path.read_bytes().replace(b"stop", b"stap"))
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        (lambda path: path.write_bytes(path.read_bytes().replace(b"stop", b"stap")), "is damaged and was set aside"),
+        (Path.unlink, "cannot be read: No such file"),
+    ],
+)
+def test_a_file_that_changes_while_it_is_in_use_is_no_answer(
+    tmp_path: Path, shelf: Shelf, said: list[str], change: Callable[[Path], Any], why: str
+) -> None:
+    change(the_file(tmp_path))
     assert shelf.get(KEY) is None
-    assert len(said) == 1
-
-
-def test_a_file_that_was_pruned_meanwhile_is_no_answer(tmp_path: Path, shelf: Shelf, said: list[str]) -> None:
-    the_file(tmp_path).unlink()
-    assert shelf.get(KEY) is None
-    assert "cannot be read: No such file" in said[0]
+    (told,) = said
+    assert why in told
 
 
 def test_the_last_use_of_a_file_is_noted(tmp_path: Path, shelf: Shelf) -> None:

@@ -16,13 +16,12 @@ import pytest
 from accgate.config.tables import Sampling
 from accgate.engines import Reply, Request, RequestFailed
 from accgate.errors import BadInput, CannotEvaluate
-from accgate.evaluation.assignment import Assignment
+from accgate.evaluation.assignment import Assignment, Observer
 from accgate.evaluation.check import evaluate
 from accgate.evaluation.outcome import Evaluation
 from accgate.evaluation.resume import resumable_records
 from accgate.records.file import Record, RecordPaths, paths_of, read_gzip_lines, read_records, to_line
 from accgate.result import EngineInfo
-from accgate.tasks.task import Task
 from tests.support.loading import load_task
 
 
@@ -56,7 +55,7 @@ class Solver:
     async def close(self) -> None: ...
 
 
-class Watcher:
+class Watcher(Observer):
     """An observer that calls back, and notes what it saw."""
 
     def __init__(self, on_finished: Callable[[Record], None] = lambda _: None) -> None:
@@ -174,18 +173,14 @@ def test_a_score_that_the_engine_replays_goes_before_the_metric(paths: RecordPat
     assert [(record.score, record.answer) for record in found.records] == [(40.0, "7")] * 3
 
 
-@pytest.mark.parametrize("score", [-0.1, 100.1, 1000.0])
-def test_a_replayed_score_that_the_metric_cannot_give_is_bad_input(paths: RecordPaths, score: float) -> None:
+@pytest.mark.parametrize("score", [-0.1, 100.1])
+def test_a_replayed_score_is_bad_input_where_the_metric_cannot_give_it(paths: RecordPaths, score: float) -> None:
+    engine, asked = Solver(reply=lambda _: Reply(None, score=score)), assignment(3)
     with pytest.raises(BadInput, match=rf"has the score {score:g}, which is outside .*; correct it, or options\.sc"):
-        evaluated(Solver(reply=lambda _: Reply(None, score=score)), assignment(3), paths)
-
-
-def test_a_replayed_score_of_a_metric_without_bounds_may_be_any(paths: RecordPaths) -> None:
-    asked = assignment(3)
+        evaluated(engine, asked, paths)
     metric = dataclasses.replace(asked.task.metric, lowest=None, highest=None)
-    engine = Solver(reply=lambda _: Reply(None, score=-7.5))
-    found = evaluated(engine, dataclasses.replace(asked, task=dataclasses.replace(asked.task, metric=metric)), paths)
-    assert {record.score for record in found.records} == {-7.5}
+    unbounded = dataclasses.replace(asked, task=dataclasses.replace(asked.task, metric=metric))
+    assert {record.score for record in evaluated(engine, unbounded, paths).records} == {score}
 
 
 @pytest.mark.parametrize(("max_failed", "failures"), [(0.0, 1), (0.1, 3), (0.29, 6)])
@@ -267,15 +262,6 @@ def unfinished(asked: Assignment, paths: RecordPaths, scored: int = 7, failed: i
 def test_a_run_without_one_scored_record_starts_anew_with_any_settings(paths: RecordPaths, resume: bool) -> None:
     unfinished(assignment(), paths, scored=0, failed=3)
     assert resumable_records(assignment(settings={"model": "mended"}), paths, resume=resume) == []
-
-
-@pytest.mark.parametrize("part", ["dataset", "prompt", "extract", "metric", "reply"])
-def test_a_changed_part_of_the_task_is_named_on_resume(paths: RecordPaths, part: str) -> None:
-    asked = assignment()
-    unfinished(asked, paths)
-    task: Task = dataclasses.replace(asked.task, fingerprint={**asked.task.fingerprint, part: "0"})
-    with pytest.raises(BadInput, match=rf"\.settings\.json: task {part} changed since the run began"):
-        resumable_records(dataclasses.replace(asked, task=task), paths, resume=True)
 
 
 def test_records_with_a_score_out_of_range_are_refused_on_resume(paths: RecordPaths) -> None:

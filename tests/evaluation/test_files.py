@@ -269,18 +269,6 @@ def test_shards_with_another_content_of_a_file_are_refused(folder: Path, capsys:
     assert not (folder / "merged").exists()
 
 
-def test_two_tasks_of_one_model_with_another_content_are_refused(
-    folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    config = folder / "accuracy.toml"
-    config.write_text(config.read_text() + table("tasks.more", sums_of(20, library="arithmetic", target=50.0)))
-    (one, two) = shards(folder)
-    path = paths_of(two, "m", "more").settings
-    path.write_text(path.read_text().replace('"t.jinja": "', '"t.jinja": "0'))
-    assert merge(folder, [one, two]) == 2
-    assert 'm: "the content of t.jinja" is "' in said(capsys)
-
-
 def test_a_merge_needs_no_file_and_keeps_the_digests(folder: Path) -> None:
     parts = shards(folder)
     (folder / "t.jinja").unlink()

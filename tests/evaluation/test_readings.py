@@ -330,18 +330,6 @@ def test_what_the_model_or_a_filter_refused_is_counted_and_shown_on_both_sides(g
     assert f"{cut}, 2 were refused or stopped by a filter" in report
 
 
-def test_shards_and_their_merge_count_too(gate: Gate) -> None:
-    gate.server.choice_of = plainly("{a}")
-    gate.write(n=60)
-    assert gate.call("record")[0] == 0
-    gate.server.choice_of = either(lambda i: i % 10 == 0, "no")
-    config, shards = str(gate.folder / "accuracy.toml"), [gate.folder / f"s{i}" for i in (1, 2)]
-    for i, out in enumerate(shards, 1):
-        assert main(["run", config, "--shard", f"{i}/2", "--out", str(out)]) == 0
-    assert main(["merge", *map(str, shards), "--config", config, "--out", str(gate.folder / "out")]) in (0, 1, 4)
-    assert gate.check["candidate"]["readings"] == counts(60, unread=6)
-
-
 def test_a_recording_says_how_its_replies_were_read(gate: Gate, tmp_path: Path) -> None:
     gate.server.choice_of = plainly("{a}")
     gate.write(n=60)

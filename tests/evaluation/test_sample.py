@@ -17,10 +17,9 @@ from accgate.engines import Reply, Request, RequestFailed
 from accgate.engines.base import LogProbs
 from accgate.errors import BadInput, CannotEvaluate
 from accgate.evaluation.assignment import Assignment
-from accgate.evaluation.reading import LONGEST, shorten
 from accgate.evaluation.rereading import rescore
 from accgate.evaluation.sample import Asker
-from accgate.evaluation.scoring import ByFunction, ByJudge, ByRunning
+from accgate.evaluation.scoring import ByFunction, ByJudge
 from accgate.records.file import Record
 from accgate.result import EngineInfo
 from accgate.tasks.choices import chosen_label
@@ -103,12 +102,7 @@ def asked(task: Task, engine: Oracle, scoring: Any = None, repeat: int = 0) -> R
     return asyncio.run(Asker(engine, assignment, scoring or ByFunction(), lambda: 0.0).record(task.samples[0], repeat))
 
 
-def test_a_generated_letter_is_found_in_the_reply(tmp_path: Path) -> None:
-    record = asked(task_of(tmp_path, **QUIZ), Oracle({"A. three\nB. four": "The answer is (B), since 2 + 2 = 4."}))
-    assert (record.answer, record.score, record.confidence) == ("B", 100.0, None)
-
-
-@pytest.mark.parametrize(("normalise", "answer"), [("none", "A"), ("tokens", "C"), ("bytes", "C"), ("characters", "C")])
+@each(("normalise", "answer"), [("none", "A"), ("tokens", "C"), ("bytes", "C"), ("characters", "C")])
 def test_the_likeliest_option_is_the_answer_and_its_share_the_confidence(
     tmp_path: Path, normalise: str, answer: str
 ) -> None:
@@ -367,7 +361,6 @@ def test_records_are_scored_again_only_where_the_reply_is_all_it_takes(tmp_path:
     content = replace(attacked.content, attack=())
     plain = replace(attacked, definition=replace(attacked.definition, content=content))
     assert rescore(plain, attacked.samples[0], done).score == 100.0
-    assert ByRunning  # its own tests run real programs
 
 
 def test_recorded_calls_and_reasoning_are_scored_again_as_they_were_read(tmp_path: Path) -> None:
@@ -391,11 +384,3 @@ def test_a_reply_without_answer_and_confidence_is_wrong_and_sure(tmp_path: Path)
     for silent in ("", "I cannot say."):
         record = asked(task, Oracle({"": Reply(silent, "stop")}))
         assert (record.score, record.confidence, record.error) == (0.0, 1.0, None)
-
-
-def test_of_a_long_thought_the_beginning_and_the_end_stay() -> None:
-    thought = "".join(map(str, range(10_000)))
-    short = shorten(thought)
-    assert short is not None
-    first, last = short.split("\n[... ")[0], short.split(" left out ...]\n")[1]
-    assert (thought.startswith(first), thought.endswith(last), len(first) + len(last)) == (True, True, LONGEST)
