@@ -26,8 +26,8 @@ from accgate.evaluation.outcome import Evaluation
 from accgate.evaluation.speed import Saturation
 from accgate.planning.samples import Assumptions
 from accgate.records.file import paths_of
-from accgate.result import EngineInfo
 from accgate.tasks.task import Task
+from tests.evaluation.serving import Toy
 from tests.evaluation.test_early import check
 from tests.support.loading import load_task
 
@@ -57,7 +57,7 @@ class Loop(asyncio.SelectorEventLoop):
 
 
 @dataclass
-class Decoder:
+class Decoder(Toy):
     """An engine that decodes as a GPU does: each step gives one token to all in flight, at little more for each."""
 
     wrong: frozenset[str]
@@ -69,13 +69,6 @@ class Decoder:
     replies: int = 0
     most_in_flight: int = 0
     running: asyncio.Task[None] | None = None
-
-    async def start(self) -> None: ...
-
-    async def close(self) -> None: ...
-
-    def describe(self) -> EngineInfo:
-        return EngineInfo("decoder", "1", "paper")
 
     async def complete(self, request: Request) -> Reply:
         draw = random.Random(request.id).gauss(-0.18, 0.6)

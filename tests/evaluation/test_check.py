@@ -21,11 +21,11 @@ from accgate.evaluation.check import evaluate
 from accgate.evaluation.outcome import Evaluation
 from accgate.evaluation.resume import resumable_records
 from accgate.records.file import Record, RecordPaths, paths_of, read_gzip_lines, read_records, to_line
-from accgate.result import EngineInfo
+from tests.evaluation.serving import Toy
 from tests.support.loading import load_task
 
 
-class Solver:
+class Solver(Toy):
     """An engine that adds up, `concurrency` at once; `reply` says otherwise."""
 
     def __init__(self, concurrency: int = 3, reply: Callable[[Request], Reply] | None = None) -> None:
@@ -33,8 +33,6 @@ class Solver:
         self.reply = reply or (lambda request: Reply(total(request), "stop", 30, 2))
         self.asked: list[Request] = []
         self.in_flight = self.most_in_flight = self.cancelled = 0
-
-    async def start(self) -> None: ...
 
     async def complete(self, request: Request) -> Reply:
         self.asked.append(request)
@@ -48,11 +46,6 @@ class Solver:
             raise
         finally:
             self.in_flight -= 1
-
-    def describe(self) -> EngineInfo:
-        return EngineInfo("solver", "1", "paper")
-
-    async def close(self) -> None: ...
 
 
 class Watcher(Observer):

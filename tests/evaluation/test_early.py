@@ -30,16 +30,16 @@ from accgate.planning.checks import Check
 from accgate.planning.model import PlannedModel
 from accgate.records.file import Record, RecordPaths, paths_of, read_records, to_line
 from accgate.records.scores import Scores
-from accgate.result import EngineInfo
 from accgate.tasks.task import Task
 from accgate.verdict import Verdict
+from tests.evaluation.serving import Toy
 from tests.support.gates import RIGHT, WRONG, questions, write_task
 from tests.support.loading import load_task
 
 N = 300
 
 
-class Hurried:
+class Hurried(Toy):
     """An engine that adds up, but for the ids in `wrong` and `broken`; replies finish in an order drawn from a seed."""
 
     concurrency = 16
@@ -49,8 +49,6 @@ class Hurried:
         self.asked: list[tuple[str, int]] = []
         self.finished: list[tuple[str, int]] = []
         self.in_flight = self.cancelled = 0
-
-    async def start(self) -> None: ...
 
     async def complete(self, request: Request) -> Reply:
         self.asked.append((request.id, request.repeat))
@@ -68,11 +66,6 @@ class Hurried:
             raise RequestFailed("overloaded")
         a, b = map(int, re.findall(r"(\d+) \+ (\d+)", request.prompt)[-1])
         return Reply(str(a + b + (request.id in self.wrong)))
-
-    def describe(self) -> EngineInfo:
-        return EngineInfo("hurried", "1", "paper")
-
-    async def close(self) -> None: ...
 
 
 class StopsAfter:

@@ -100,43 +100,32 @@ def test_neither_split_nor_order_nor_repetition_changes_the_result(project: Proj
         assert records_path(out).read_bytes() == union
 
 
-def test_merging_in_steps_is_merging_at_once(project: Project) -> None:
-    parts = shards(project, 4)
-    first = project.folder / "first-two"
+def test_merging_in_steps_is_merging_at_once_and_a_merged_folder_goes_on_as_a_run(project: Project) -> None:
+    parts = shards(project, 3)
+    first, merged = project.folder / "first-two", project.folder / "merged"
     assert merge(project, parts[:2], out=first) == 3
-    assert merge(project, [parts[3], first, parts[2]]) == 1
+    assert merge(project, [first, parts[2]]) == 1
     merge(project, parts, out=project.out)
     assert result(project)["checks"] == project.result["checks"]
-    assert records_path(project.folder / "merged").read_bytes() == records_path(project.out).read_bytes()
-    assert merge(project, [project.folder / "merged"], out=first) == 1
-
-
-def test_a_merged_folder_is_merged_over_and_goes_on_as_a_run(project: Project) -> None:
-    parts = shards(project, 2)
+    assert records_path(merged).read_bytes() == records_path(project.out).read_bytes()
+    assert merge(project, [merged], out=first) == 1  # over what was merged before
     assert merge(project, parts[:1]) == 3
-    assert merge(project, parts) == 1
-    assert merge(project, parts[:1]) == 3
-    merged = project.folder / "merged"
     assert main(["run", str(project.config), "--out", str(merged), "--quiet", "--resume"]) == 1
     assert len(lines(merged)) == N
     assert not (merged / "shard.json").exists()
 
 
-def test_the_report_shows_the_flips_of_all_shards(project: Project) -> None:
-    assert merge(project, shards(project, 2), "--html") == 1
-    report = (project.folder / "merged" / "report.md").read_text()
-    assert "What is " in report
-    assert (project.folder / "merged" / "report.html").is_file()
-    prompts = read_gzip_lines(paths_of(project.folder / "merged", "m", "sums").prompts, "prompt")
-    assert [row["id"] for row in prompts] == project.ids()
-    assert [row["id"] for row in lines(project.folder / "merged")] == project.ids()
-
-
-def test_json_alone_is_on_standard_output(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
-    parts = shards(project, 2)
+def test_the_report_shows_the_flips_of_all_shards_and_json_alone_is_printed(
+    project: Project, capsys: pytest.CaptureFixture[str]
+) -> None:
+    parts, merged = shards(project, 2), project.folder / "merged"
     capsys.readouterr()
-    assert merge(project, parts, "--json") == 1
+    assert merge(project, parts, "--html", "--json") == 1
     assert json.loads(capsys.readouterr().out) == result(project)
+    assert "What is " in (merged / "report.md").read_text()
+    assert (merged / "report.html").is_file()
+    prompts = read_gzip_lines(paths_of(merged, "m", "sums").prompts, "prompt")
+    assert [row["id"] for row in prompts] == [row["id"] for row in lines(merged)] == project.ids()
 
 
 # What is missing.
@@ -157,6 +146,7 @@ def test_one_check_that_lacks_samples_leaves_the_others_decided(tmp_path: Path) 
     project = Project(tmp_path, tasks=("sums", "more"))
     assert project.record(right_but(0), right_but(0)) == 0
     parts, merged = shards(project, 2), project.folder / "merged"
+    assert merge(project, parts) == 0  # whose records must not stand for those that are missing
     for part in parts:
         records_path(part, "sums").unlink()
     assert merge(project, parts) == 3
@@ -178,16 +168,6 @@ def test_what_is_missing_is_of_the_shard_that_was_to_have_it(project: Project, i
     )
 
 
-def test_no_records_of_an_earlier_merge_stand_for_those_that_are_missing(project: Project) -> None:
-    parts = shards(project, 2)
-    assert merge(project, parts) == 1
-    for part in parts:
-        records_path(part).unlink()
-    assert merge(project, parts) == 3
-    assert "200 of 200 samples lack records" in reasons(project)
-    assert not records_path(project.folder / "merged").exists()
-
-
 def test_a_line_damaged_within_the_file_is_refused_with_its_place(
     project: Project, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -198,24 +178,14 @@ def test_a_line_damaged_within_the_file_is_refused_with_its_place(
     assert f"{path}:1: is not a run record" in said(capsys)
 
 
-def fails(project: Project, count: int) -> None:
-    """The model fails on the first samples, and is right on the others."""
-    ids = project.ids()
-    failed = [{"id": i, "error": "lost"} for i in ids[:count]]
-    write_lines(project.scores, [*failed, *({"id": i, "score": RIGHT} for i in ids[count:])])
-
-
-def test_more_failed_samples_than_max_failed_are_an_error(project: Project) -> None:
-    fails(project, 3)
-    assert merge(project, shards(project, 3)) == 3
+def test_failed_samples_are_bracketed_as_in_one_run_and_too_many_are_an_error(project: Project) -> None:
+    for count, code in ((2, 0), (3, 3)):
+        scores = [{"id": id_, "score": RIGHT} for id_ in project.ids()]
+        write_lines(project.scores, [*({"id": row["id"], "error": "lost"} for row in scores[:count]), *scores[count:]])
+        assert merge(project, shards(project, 3)) == project.run() == code
+        assert result(project)["checks"][0]["candidate"]["errors"] == count
+        assert code or result(project)["checks"] == project.result["checks"]
     assert reasons(project).startswith("3 of 200 samples failed, more than max_failed allows; the first: lost")
-
-
-def test_few_failed_samples_are_bracketed_as_in_one_run(project: Project) -> None:
-    fails(project, 2)
-    assert merge(project, shards(project, 3)) == project.run() == 0
-    assert result(project)["checks"] == project.result["checks"]
-    assert result(project)["checks"][0]["candidate"]["errors"] == 2
 
 
 # Duplicates.

@@ -17,6 +17,7 @@ from accgate.engines.vllm.engine import thought_tokens
 from accgate.evaluation.reading import Thoughts, read, unread_problem
 from accgate.records.file import Record, paths_of, read_records
 from accgate.references.store import read_reference
+from tests.support.cases import each
 from tests.support.gates import questions, write_task
 from tests.support.loading import load_task
 from tests.support.servers import Server
@@ -350,18 +351,24 @@ def test_a_recording_says_how_its_replies_were_read(gate: Gate, tmp_path: Path) 
 def test_replies_to_attacked_prompts_are_counted_and_limited_apart(gate: Gate) -> None:
     attack = [{"kind": "distractor", "text": "Birds sing."}]
     unread: list[int] = []  # the attacked questions that get no answer
+    ends = {100: "content_filter", 101: "model_length", 102: "length"}  # of attacked questions
 
     def choice_of(prompt: str) -> dict[str, Any]:
-        is_lost = "Birds sing." in prompt and numbers(prompt)[0] in unread
-        return plainly("none" if is_lost else "{a}")(prompt)
+        number, is_attacked = numbers(prompt)[0], "Birds sing." in prompt
+        if is_attacked and number in ends:
+            return plainly("no", finish_reason=ends[number])(prompt)
+        return plainly("none" if is_attacked and number in unread else "{a}")(prompt)
 
     gate.server.choice_of = choice_of
     gate.write(attack=attack, aggregate="attack_success_rate")
     code, said = gate.call("record", "--json", "--quiet")
     assert code == 0, said
     printed = json.loads(said)
-    assert list(printed["readings"].items()) == [(printed["references"][0], counts(2 * N))]
-    assert all(record.attacked_reading == ["read"] for record in gate.records("recorded").values())
+    counted = counts(2 * N, unread=3, cut=2, refused=1, full=1)
+    assert list(printed["readings"].items()) == [(printed["references"][0], counted)]
+    attacked = [gate.records("recorded")[number].attacked_reading for number in range(100, 104)]
+    assert attacked == [["refused"], ["full"], ["cut"], ["read"]]
+    ends.clear()
     unread.extend(range(100, 100 + N, 10))  # few enough: they count as wrong
     gate.call("run")
     assert gate.check["candidate"]["readings"] == counts(2 * N, unread=len(unread))
@@ -379,7 +386,7 @@ def test_replies_to_attacked_prompts_are_counted_and_limited_apart(gate: Gate) -
     assert f"{N} of {N} replies to attacked prompts hold no answer, that is all of them" in said
 
 
-@pytest.mark.parametrize(
+@each(
     ("kinds", "fix"),
     [
         (("refused", "refused"), "look at what the model refuses"),
@@ -400,20 +407,6 @@ def test_the_fix_for_attacked_replies_is_that_of_their_one_cause(kinds: tuple[st
     assert f": {fix}" in problem[0]
 
 
-def test_replies_to_attacked_prompts_that_were_refused_or_met_the_servers_limit_are_counted_as_such(gate: Gate) -> None:
-    ends = {100: "content_filter", 101: "model_length", 102: "length"}
-
-    def choice_of(prompt: str) -> dict[str, Any]:
-        end = ends.get(numbers(prompt)[0]) if "Birds sing." in prompt else None
-        return plainly("{a}" if end is None else "no", finish_reason=end or "stop")(prompt)
-
-    gate.server.choice_of = choice_of
-    gate.write(attack=[{"kind": "distractor", "text": "Birds sing."}], aggregate="attack_success_rate")
-    code, said = gate.call("record", "--json", "--quiet")
-    assert code == 0, said
-    assert [*json.loads(said)["readings"].values()] == [counts(2 * N, unread=3, cut=2, refused=1, full=1)]
-
-
 def test_a_run_does_not_end_early_on_a_beginning_that_holds_too_few_answers(gate: Gate) -> None:
     stops_early(gate, 150)
     samples = load_task("sums", file=gate.folder / "sums.toml").samples
@@ -425,7 +418,7 @@ def test_a_run_does_not_end_early_on_a_beginning_that_holds_too_few_answers(gate
     assert check["candidate"]["readings"]["replies"] >= 5 * len(first)
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "reasoning", "whole", "answer"),
     [
         ("\n\nB", "so B", "B", "B"),

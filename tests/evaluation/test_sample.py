@@ -21,10 +21,10 @@ from accgate.evaluation.rereading import rescore
 from accgate.evaluation.sample import Asker
 from accgate.evaluation.scoring import ByFunction, ByJudge
 from accgate.records.file import Record
-from accgate.result import EngineInfo
 from accgate.tasks.choices import chosen_label
 from accgate.tasks.lm_eval.requests import LmEvalRequest, responses_of
 from accgate.tasks.task import Task
+from tests.evaluation.serving import Toy
 from tests.support.cases import each
 from tests.support.gates import toml, write_lines
 from tests.support.loading import load_task
@@ -44,7 +44,7 @@ TEXT = {"prompt": "", "target": "{{ text }}", "metric": "perplexity", "mode": "c
 
 
 @dataclass
-class Oracle:
+class Oracle(Toy):
     """Answers by prompt, and log-probabilities by continuation.
 
     They are of each token, or in all: then of words that are ever less likely.
@@ -54,9 +54,6 @@ class Oracle:
     likely: Mapping[str, float | tuple[float, ...]] = field(default_factory=dict)
     concurrency: int = 4
     asked: list[Request] = field(default_factory=list)
-
-    async def start(self) -> None:
-        """Nothing to load."""
 
     async def complete(self, request: Request) -> Reply:
         self.asked.append(request)
@@ -75,12 +72,6 @@ class Oracle:
             return LogProbs(("x",) * len(total), total)
         shares = [2.0 * place / len(tokens) / (len(tokens) + 1) for place in range(1, len(tokens) + 1)]
         return LogProbs(tokens, tuple(total * share for share in shares))
-
-    def describe(self) -> EngineInfo:
-        return EngineInfo("oracle", "1", "none")
-
-    async def close(self) -> None:
-        """Nothing to close."""
 
 
 def task_of(folder: Path, rows: Sequence[dict[str, Any]] = ROWS, **content: Any) -> Task:
