@@ -73,16 +73,23 @@ class Interrupted(KeyboardInterrupt):
         self.checks, self.evaluated = tuple(checks), tuple(evaluated)
 
 
+def failures(item: EvaluatedCheck, consequence: str) -> str:
+    """Say how many samples failed, why the first did, and what to do."""
+    assert item.evaluation is not None
+    failed = item.evaluation.failed
+    total = len(item.check.task.samples) * item.check.repeats
+    first = (failed[0].error if failed else None) or "none"
+    fact = f"{len(failed)} of {total} samples failed, {consequence}; the first: {with_stop(first)}"
+    return f"{fact} Correct the cause, then go on with --resume"
+
+
 def why_incomplete(item: EvaluatedCheck, of: str = "") -> tuple[str, ...]:
     """Say why an evaluation ended before its last sample.
 
     Too many samples failed, or too many replies held no answer.
     """
     assert item.evaluation is not None
-    check, records, failed = item.check, item.evaluation.records, item.evaluation.failed
-    has_scores = len(failed) <= check.max_failed * check.n * check.repeats + 1e-9
-    if has_scores and (problem := unread_problem(records, check.max_unread)) is not None:
-        return problem
-    first, total = (failed[0].error if failed else None) or "none", len(check.task.samples) * check.repeats
-    fact = f"{len(failed)} of {total} samples failed, {f'more than max_failed allows {of}'.strip()}; the first: "
-    return (f"{fact}{with_stop(first)} Correct the cause, then go on with --resume",)
+    check, evaluation = item.check, item.evaluation
+    has_scores = len(evaluation.failed) <= check.max_failed * check.n * check.repeats + 1e-9
+    problem = unread_problem(evaluation.records, check.max_unread) if has_scores else None
+    return problem or (failures(item, f"more than max_failed allows {of}".strip()),)
