@@ -178,14 +178,16 @@ def test_a_line_damaged_within_the_file_is_refused_with_its_place(
     assert f"{path}:1: is not a run record" in said(capsys)
 
 
-def test_failed_samples_are_bracketed_as_in_one_run_and_too_many_are_an_error(project: Project) -> None:
-    for count, code in ((2, 0), (3, 3)):
-        scores = [{"id": id_, "score": RIGHT} for id_ in project.ids()]
-        write_lines(project.scores, [*({"id": row["id"], "error": "lost"} for row in scores[:count]), *scores[count:]])
-        assert merge(project, shards(project, 3)) == project.run() == code
-        assert result(project)["checks"][0]["candidate"]["errors"] == count
-        assert code or result(project)["checks"] == project.result["checks"]
-    assert reasons(project).startswith("3 of 200 samples failed, more than max_failed allows; the first: lost")
+@pytest.mark.parametrize(("count", "code"), [(2, 0), (3, 3)])
+def test_failed_samples_are_bracketed_as_in_one_run_and_too_many_are_an_error(
+    project: Project, count: int, code: int
+) -> None:
+    scores = [{"id": id_, "score": RIGHT} for id_ in project.ids()]
+    write_lines(project.scores, [*({"id": row["id"], "error": "lost"} for row in scores[:count]), *scores[count:]])
+    assert merge(project, shards(project, 3)) == project.run() == code
+    assert code or result(project)["checks"] == project.result["checks"]
+    assert result(project)["checks"][0]["candidate"]["errors"] == count
+    assert code == 0 or "3 of 200 samples failed, more than max_failed allows; the first: lost" in reasons(project)
 
 
 # Duplicates.
