@@ -335,26 +335,3 @@ def test_fingerprints_of_shards_mix_only_where_all_have_them_or_an_option_names_
         else:
             settings = json.loads(paths_of(folder / "merged", "m", "arithmetic").settings.read_text())
             assert settings["served"]["system_fingerprint"] == merged
-
-
-def test_a_merged_run_of_several_fingerprints_goes_on_only_where_an_option_names_them(
-    tmp_path: Path, server: Server, capsys: pytest.CaptureFixture[str]
-) -> None:
-    write(tmp_path, server.url, ["a", "b"])
-    parts = []
-    for i, mark in enumerate("ab", 1):
-        server.says = {"system_fingerprint": mark}
-        parts.append(served_shard(tmp_path, i))
-    assert merge_served(tmp_path, parts) == 0
-    records = paths_of(tmp_path / "merged", "m", "arithmetic").records
-    records.write_bytes(b"".join(records.read_bytes().splitlines(keepends=True)[:30]))
-    server.says = {"system_fingerprint": "c"}
-    resume = ["run", str(tmp_path / "accuracy.toml"), "--out", str(tmp_path / "merged"), "--quiet", "--resume"]
-    assert main(resume) == 3
-    write(tmp_path, server.url, [])
-    assert main(resume) == 2
-    assert "answered by system_fingerprint a, b, and now options.fingerprints names none" in said(capsys)
-    write(tmp_path, server.url, ["*"])
-    assert main(resume) == 0
-    settings = json.loads(paths_of(tmp_path / "merged", "m", "arithmetic").settings.read_text())
-    assert settings["served"]["system_fingerprint"] == ["a", "b", "c"]

@@ -191,13 +191,6 @@ def test_perplexity_is_of_the_target_after_the_prompt(tmp_path: Path) -> None:
     assert not by_byte.metric.higher_is_better
 
 
-def test_reference_texts_are_several_where_the_definition_has_targets(tmp_path: Path) -> None:
-    settings = {"prompt": "{{ q }}", "targets": "{{ a | tojson }}", "metric": "normalized_match"}
-    task = task_of(tmp_path, [{"q": "Capital?", "a": ["Paris", "City of Paris"]}], **settings)
-    assert asked(task, Oracle({"Capital?": "the city of paris"})).score == 100.0
-    assert asked(task, Oracle({"Capital?": "Lyon"})).score == 0.0
-
-
 CLASSES = json.dumps({"label": "animal", "classes": ["animal", "food"]})
 FOLLOWED = json.dumps({"instruction_id_list": ["punctuation:no_comma"], "kwargs": [{}]})
 PUBLISHED = {"as_published": True}

@@ -126,13 +126,6 @@ def test_a_letter_stands_for_a_mark(tmp_path: Path) -> None:
         judged(tmp_path, "{{ reply }}", **{**marks, "marks": {"A": 1, "B": 1}})
 
 
-def test_references_of_a_judge_without_marks_hold_and_marks_are_part_of_the_metric(tmp_path: Path) -> None:
-    before = judged(tmp_path, "{{ reply }}").fingerprint
-    assert before["metric"] == "5f92a6b4bc8b485f", "as before there were marks"
-    now = judged(tmp_path, "{{ reply }}", marks={"A": 1, "B": 5}).fingerprint
-    assert [part for part in before if before[part] != now[part]] == ["metric"]
-
-
 def test_an_empty_reply_gets_the_lowest_mark_and_no_judge_is_asked(tmp_path: Path) -> None:
     for reply in ("", " \n"):
         record, prompt = marked(judged(tmp_path, "{{ prompt }} {{ reply }}"), reply, "5")

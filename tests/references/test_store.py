@@ -242,13 +242,6 @@ def test_a_run_that_lacks_samples_gives_no_scores(project: Project) -> None:
         scores_of([record_of(task.samples[0].id, 1.0), record_of(task.samples[1].id, 1.0)], task)
 
 
-def test_record_prints_json_alone_where_asked(tmp_path: Path, capsys) -> None:
-    project = Project(tmp_path, n=4)
-    assert project.record([RIGHT] * 4, args=["--json"]) == 0
-    path = str(project.store / "m/sums.toml")
-    assert json.loads(capsys.readouterr().out) == {"references": [path], "readings": {path: None}}
-
-
 def test_models_judged_against_another_are_recorded_only_when_named(tmp_path: Path, capsys) -> None:
     project = Project(tmp_path, n=4)
     project.models["m"]["variant"] = {"quant": "bf16"}

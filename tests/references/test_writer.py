@@ -13,7 +13,6 @@ import numpy as np
 import pytest
 
 from accgate.cli.main import main
-from accgate.inputs.toml import read_toml
 from accgate.stats.mcnemar import mcnemar_power
 from tests.references.projects import N, answers_of_runs, record_into, reference_of
 from tests.support.gates import Project, contents, questions, right_but, said, write_lines, write_task
@@ -150,15 +149,6 @@ def test_what_ran_is_listed_where_runs_differ_in_it(project: Project) -> None:
         assert project.record(args=["--add"]) == 0
     about = reference_of(project).about
     assert (about.engine, about.engine_version, about.runs) == ("recorded", "m.jsonl; two.jsonl; three.jsonl", 4)
-
-
-def test_a_reference_from_before_runs_were_counted_is_one_run(project: Project) -> None:
-    toml = project.store / "m/sums.toml"
-    toml.write_text(re.sub(r"runs = 1\n|runs_sha256 = \[[^]]*\]\n", "", toml.read_text()))
-    assert "runs" not in read_toml(toml, fix="").data
-    assert project.record(right_but(9, N), args=["--add"]) == 0
-    about = reference_of(project).about
-    assert (about.runs, about.repeats, len(about.runs_sha256)) == (2, 2, 1)
 
 
 @pytest.mark.parametrize(
