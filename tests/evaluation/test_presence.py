@@ -74,7 +74,7 @@ def serves(server: Server, *names: str) -> None:
     server.models = {"data": [{"id": name, "owned_by": "vllm"} for name in names]}
 
 
-@pytest.mark.parametrize(("command", "more"), [("run", []), ("record", []), ("run", ["--shard", "1/2"])])
+@pytest.mark.parametrize(("command", "more"), [("record", []), ("run", ["--shard", "1/2"])])
 def test_a_model_that_its_server_lacks_ends_the_run_before_any_is_asked(
     tmp_path: Path, first: Server, second: Server, command: str, more: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
