@@ -24,6 +24,7 @@ from accgate.errors import BadInput, CannotEvaluate
 from accgate.evaluation.assignment import Assignment, Observer
 from accgate.evaluation.check import evaluate
 from accgate.evaluation.outcome import Evaluation
+from accgate.evaluation.pair import SideBySide
 from accgate.evaluation.resume import refuse_unfinished, resumable_records
 from accgate.inputs.toml import TomlFile
 from accgate.planning.checks import Check
@@ -370,3 +371,11 @@ def test_without_a_sequential_test_or_scores_of_a_reference_nothing_stops_early(
     assert early_stop(made) is not None
     assert early_stop(replace(made, choice=Choice("paired", "mcnemar"))) is None
     assert early_stop(replace(made, reference=None)) is None
+
+
+def test_two_sides_expect_a_decision_by_the_planned_samples_and_beyond_these_at_no_number() -> None:
+    sides = SideBySide(replace(check(TASK), expected_n_healthy=19.5), lambda *_: False)
+    assert sides.expected() == 20
+    for side in (0, 1):
+        assert not sides.look(side, [record(id_, 100.0) for id_ in IDS[:20]])
+    assert sides.expected() is None
