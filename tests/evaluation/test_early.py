@@ -379,3 +379,10 @@ def test_two_sides_expect_a_decision_by_the_planned_samples_and_beyond_these_at_
     for side in (0, 1):
         assert not sides.look(side, [record(id_, 100.0) for id_ in IDS[:20]])
     assert sides.expected() is None
+
+
+@pytest.mark.parametrize("ended", [None, Evaluation([], complete=False)])
+def test_where_one_of_two_sides_gives_no_verdict_the_other_ends_at_its_next_answer(ended: Evaluation | None) -> None:
+    sides = SideBySide(check(TASK), lambda *_: False)
+    sides.end(0, ended)
+    assert sides.look(1, [record(IDS[0], 100.0)])
