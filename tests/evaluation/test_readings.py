@@ -82,6 +82,13 @@ class Gate:
         assert "Traceback" not in said.err
         return code, " ".join((said.out + said.err).split())
 
+    def record(self, choice_of: Callable[[str], Any] = plainly("{a}"), **keys: Any) -> None:  # noqa: B008 (a pure function)
+        """Record replies of this kind, to a task of these keys."""
+        self.server.choice_of = choice_of
+        if keys:
+            self.write(**keys)
+        assert self.call("record")[0] == 0
+
     def records(self, folder: str = "out") -> dict[int, Record]:
         """The records by their questions' numbers."""
         records = read_records(paths_of(self.folder / folder, "m", "sums").records)
@@ -124,9 +131,7 @@ def test_every_right_answer_is_read_and_every_reply_without_one_is_counted(gate:
 
 
 def test_whole_replies_are_read_without_their_reasoning_too(gate: Gate) -> None:
-    gate.server.choice_of = in_shapes
-    gate.write(settings="max_unread = 0.9", extract__regex=r"(?s)\A\s*(\d+)\s*\Z")
-    assert gate.call("record")[0] == 0
+    gate.record(in_shapes, settings="max_unread = 0.9", extract__regex=r"(?s)\A\s*(\d+)\s*\Z")
     bare = {shape.name for number, shape in enumerate(SHAPES, 100) if gate.records("recorded")[number].score == 100.0}
     assert {"think", "opened in the prompt", "gpt-oss", "Cohere", "ERNIE", "reasoning"} <= bare
     gate.write(settings="max_unread = 0.5", metric="exact_match", extract__which="last", extract__regex=r"(?s)(.+)")
@@ -135,9 +140,7 @@ def test_whole_replies_are_read_without_their_reasoning_too(gate: Gate) -> None:
 
 
 def test_a_task_may_keep_the_reasoning(gate: Gate) -> None:
-    gate.server.choice_of = in_shapes
-    gate.write(settings='max_unread = 0.5\nreasoning = "keep"')
-    assert gate.call("record")[0] == 0
+    gate.record(in_shapes, settings='max_unread = 0.5\nreasoning = "keep"')
     records = gate.records("recorded")
     cut = next(number for number, shape in enumerate(SHAPES, 100) if shape.name == "cut in the thought")
     assert records[cut].answer == str(WRONG)
@@ -171,8 +174,7 @@ def test_no_reference_is_written_of_replies_that_were_not_read(
 
 
 def test_too_many_unread_replies_are_an_error_whatever_the_scores(gate: Gate) -> None:
-    gate.server.choice_of = plainly("{a}")
-    assert gate.call("record")[0] == 0
+    gate.record()
     gate.server.choice_of = either(lambda i: i % 4 == 0, "<b>no</b> | @team")
     code, said = gate.call("run")
     assert code == 3
@@ -214,9 +216,7 @@ NO_MATCH = {"finish_reason": "stop", "message": {"content": "none"}}
 def test_a_model_that_says_nothing_is_a_regression_with_this_cause(
     gate: Gate, silence: dict[str, Any], share: float, verdict: str, words: str
 ) -> None:
-    gate.write(n=24)
-    gate.server.choice_of = plainly("{a}")
-    assert gate.call("record")[0] == 0
+    gate.record(n=24)
     heard = 24 * (1.0 - share)
     gate.server.choice_of = either(lambda i: i - 100 >= heard, silence)
     code, said = gate.call("run")
@@ -251,8 +251,7 @@ def stops_early(gate: Gate, n: int) -> Path:
     gate.write(n=n)
     config = gate.folder / "accuracy.toml"
     config.write_text(config.read_text().replace("early_stopping = false", "") + f"theta = 10\nnum_samples = {n}\n")
-    gate.server.choice_of = plainly("{a}")
-    assert gate.call("record")[0] == 0
+    gate.record()
     return config
 
 
@@ -288,8 +287,7 @@ def test_what_was_read_before_it_showed_that_the_prompt_opens_thoughts_is_read_a
         seen.append(prompt)
         return dict(thought) if len(seen) <= 5 else plainly("so 7\n</think>\n\n{a}")(prompt)
 
-    gate.server.choice_of = choice_of
-    assert gate.call("record")[0] == 0
+    gate.record(choice_of)
     records = list(gate.records("recorded").values())
     assert sum(record.reading == "cut" for record in records) == 5
     assert {record.score for record in records if record.reading == "cut"} == {0.0}
@@ -297,9 +295,7 @@ def test_what_was_read_before_it_showed_that_the_prompt_opens_thoughts_is_read_a
 
 
 def test_records_of_earlier_versions_are_resumed_and_counted_as_far_as_they_say(gate: Gate) -> None:
-    gate.server.choice_of = plainly("{a}")
-    gate.write(n=60)
-    assert gate.call("record")[0] == 0
+    gate.record(n=60)
     assert gate.call("run")[0] == 0
     path = paths_of(gate.folder / "out", "m", "sums").records
     rows = [json.loads(line) for line in path.read_text().splitlines()]
@@ -316,9 +312,7 @@ def test_what_the_model_or_a_filter_refused_is_counted_and_shown_on_both_sides(g
     def ending(first: int) -> Callable[[str], dict[str, Any]]:
         return lambda prompt: plainly("{a}", finish_reason=ends.get(numbers(prompt)[0] - first, "eos"))(prompt)
 
-    gate.write(n=60)
-    gate.server.choice_of = ending(101)
-    assert gate.call("record")[0] == 0
+    gate.record(ending(101), n=60)
     assert "refused = 2\n" in gate.reference.read_text()
     kept = read_reference(gate.reference).kept_records()
     assert sorted(one.finish_reason for one in kept if one.finish_reason) == sorted(map(str.lower, ends.values()))
@@ -332,9 +326,7 @@ def test_what_the_model_or_a_filter_refused_is_counted_and_shown_on_both_sides(g
 
 
 def test_a_recording_says_how_its_replies_were_read(gate: Gate, tmp_path: Path) -> None:
-    gate.server.choice_of = plainly("{a}")
-    gate.write(n=60)
-    assert gate.call("record")[0] == 0
+    gate.record(n=60)
     path = paths_of(tmp_path / "recorded", "m", "sums").records
     rows = [json.loads(line) for line in path.read_text().splitlines()]
     for row in rows[:30]:
