@@ -251,13 +251,6 @@ def test_a_cancelled_evaluation_leaves_nothing_in_flight(paths: RecordPaths, sto
         refuse_unfinished(paths)
 
 
-def test_a_stop_rule_that_never_decides_changes_nothing(paths: RecordPaths, tmp_path: Path) -> None:
-    found = evaluated(Hurried(2), assignment(), paths, lambda _: False)
-    other = evaluated(Hurried(3), assignment(), paths_of(tmp_path, "n", "arithmetic"), None)
-    assert [replace(r, seconds=0.0) for r in found.records] == [replace(r, seconds=0.0) for r in other.records]
-    assert (found.stopped, found.beyond) == (False, ())
-
-
 def check(task: Task, *, repeats: int = 1, reference: Sequence[float] | None = None, **design: Any) -> Check:
     """A check against a reference that was right throughout, or had these scores."""
     values = np.full((len(task.samples), 1), 100.0) if reference is None else np.array(reference)[:, None]

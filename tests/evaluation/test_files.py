@@ -223,16 +223,6 @@ def test_a_run_does_not_go_on_with_another_content_of_a_file(
     assert command(folder, "run", "--out", str(folder / "out"), "--resume") == 0
 
 
-def test_a_run_of_a_version_that_kept_no_digests_goes_on(folder: Path, server: Server) -> None:
-    unfinished(folder, server)
-    path = paths_of(folder / "out", "m", "arithmetic").settings
-    settings = json.loads(path.read_text())
-    del settings["files"]
-    path.write_text(json.dumps(settings))
-    assert command(folder, "run", "--out", str(folder / "out"), "--resume") == 0
-    assert [*json.loads(path.read_text())["files"]] == ["t.jinja"]
-
-
 def shards(folder: Path, *between: Change) -> list[Path]:
     """The folders of two shards, with these changes after the first."""
     parts = [folder / f"shard-{i}" for i in (1, 2)]

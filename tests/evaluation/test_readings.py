@@ -294,18 +294,6 @@ def test_what_was_read_before_it_showed_that_the_prompt_opens_thoughts_is_read_a
     assert all(record.reasoning for record in records)
 
 
-def test_records_of_earlier_versions_are_resumed_and_counted_as_far_as_they_say(gate: Gate) -> None:
-    gate.record(n=60)
-    assert gate.call("run")[0] == 0
-    path = paths_of(gate.folder / "out", "m", "sums").records
-    rows = [json.loads(line) for line in path.read_text().splitlines()]
-    for row in rows:
-        del row["reading"]
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows[:30]))
-    assert gate.call("run", "--resume")[0] == 0
-    assert gate.check["candidate"]["readings"] == counts(30)
-
-
 def test_what_the_model_or_a_filter_refused_is_counted_and_shown_on_both_sides(gate: Gate) -> None:
     ends = {0: "content_filter", 1: "SAFETY", 2: "model_context_window_exceeded"}
 

@@ -339,6 +339,7 @@ def test_an_older_runs_records_are_never_resumed_as_those_of_a_run_that_did_not_
     assert ended(folder, "run")[0] == 0
     server.fault_of = lambda _: Fault(status=401)  # a newer model, whose server is not ready yet
     assert ended(folder, "run")[0] == 3
+    assert [check["verdict"] for check in checks(folder)] == ["error", "error"]
     server.fault_of, before = None, server.answer
     server.answer = sums(wrong=0.9)
     try:
