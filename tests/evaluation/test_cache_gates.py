@@ -93,6 +93,7 @@ def test_a_second_run_of_the_same_asks_nothing_and_decides_the_same(gate: Gate) 
         assert record.cached is True
         assert replace(record, cached=None, seconds=0.0) == replace(before[id_], seconds=0.0)
     assert "40 from the cache" in (gate.out / "report.md").read_text()
+    assert "measured" not in (gate.out / "c" / "arithmetic.settings.json").read_text()  # cached replies took no time
 
 
 def test_without_a_folder_nothing_is_kept(gate: Gate, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -214,6 +214,18 @@ def test_another_model_than_a_later_tasks_is_asked_once_and_nothing_of_it_is_rec
     assert [check["n"] for check in checks(tmp_path)] == [N, N]
 
 
+def test_resume_asks_a_model_again_whose_samples_failed(tmp_path: Path, first: Server, second: Server) -> None:
+    write(tmp_path, a=asked_of(first.url), b=asked_of(second.url))
+    config = tmp_path / "accuracy.toml"
+    config.write_text(config.read_text().replace("max_failed = 0.0", "max_failed = 0.5"))
+    first.faults.append(Fault(400))
+    run(tmp_path)
+    first.seen.clear()
+    second.listings = 0
+    run(tmp_path, "--resume")
+    assert (len(first.seen), second.listings) == (1, 0)
+
+
 def test_resume_asks_no_judge_of_a_finished_task(tmp_path: Path, first: Server, second: Server) -> None:
     with Server(answer=marks) as judge:
         judged(tmp_path, first.url, one=judge.url, other=second.url)
