@@ -69,7 +69,10 @@ class Prefix:
         return bisect_left(self._numbers, self._used) * self._repeats
 
     def is_needed(self, place: int, *, surely: bool) -> bool:
-        """Tell whether the decision is likely to need a place of this part, or `surely` does."""
+        """Tell whether the decision needs a place of this part.
+
+        Without `surely` it is enough that the decision is likely to need it.
+        """
         sure, likely = self.limits
         number, repeat = divmod(place, self._repeats)
         in_whole = int(self._numbers[number]) * self._repeats + repeat
@@ -89,12 +92,13 @@ class Prefix:
 
     @property
     def limits(self) -> tuple[float, float]:
-        """Return two places of the order: samples before the first are surely needed, before the second likely.
+        """Return the places of the order up to which samples are needed.
 
-        Both are infinite where all samples are. The evidence is a random walk whose variance grows with its drift
-        (Wald), so the number of samples that it still needs has about the geometric mean of the rest and the whole as
-        its standard deviation. The margin is half of that on both sides. No sample is sure beyond the place at which
-        the check passes if no further sample changes.
+        Samples before the first place are surely needed, samples before the second are likely needed. Both are infinite
+        where all samples are. The evidence is a random walk whose variance grows with its drift (Wald), so the number
+        of samples that it still needs has about the geometric mean of the rest and the whole as its standard deviation.
+        The margin is half of that on both sides. No sample is sure beyond the place at which the check passes if no
+        further sample changes.
         """
         if self.expected is None:
             return self._fewest, math.inf
@@ -134,19 +138,19 @@ class Prefix:
         return max(1, self._used // 50, far)
 
     def _foresee(self) -> tuple[int | None, int]:
-        """Return the samples by which a decision is likely, and the fewest records of a pass."""
+        """Return the samples of a likely decision, and the fewest records of a pass."""
         rule = self._stop_rule
         return (rule.expected(), rule.fewest() * self._repeats) if isinstance(rule, ForeseeingStopRule) else (None, 0)
 
 
 class Places:
-    """The places of the order that have no record, each once, as far ahead as the limits of `prefix` allow.
+    """The places of the order that have no record, each once.
 
-    Places that are surely needed begin at once. Of the others, only as many are in flight as keep the engine busy until
-    its replies show how many saturate it: half as many more after the first reply, and twice as many with every
-    `ENOUGH` replies. Past the likely places, only as many as keep it busy. Where less than half of its limit saturates
-    the engine, half of that number is in flight beyond the sure places: more would slow each other down, and the
-    decision waits for the first of them.
+    They go as far ahead as the limits of `prefix` allow. Places that are surely needed begin at once. Of the others,
+    only as many are in flight as keep the engine busy until its replies show how many saturate it: half as many more
+    after the first reply, and twice as many with every `ENOUGH` replies. Past the likely places, only as many as keep
+    it busy. Where less than half of its limit saturates the engine, half of that number is in flight beyond the sure
+    places: more would slow each other down, and the decision waits for the first of them.
     """
 
     def __init__(
@@ -169,7 +173,10 @@ class Places:
         self._freed = asyncio.Event()
 
     async def next(self, is_over: Callable[[], bool]) -> int | None:
-        """Return the next place, None at the end; wait while all places left are past the limits."""
+        """Return the next place, or None at the end.
+
+        It waits while all places that are left are past the limits.
+        """
         while not is_over() and self._next is not None:
             if self._may_begin(self._next):
                 place, self._next = self._next, next(self._open, None)

@@ -81,7 +81,10 @@ NO_ENGINE = EngineInfo("", "", "")
 
 
 def engine_in(settings: Mapping[str, Any]) -> EngineInfo:
-    """Return the engine that the settings beside records name, with empty texts for what they lack."""
+    """Return the engine that the settings beside records name.
+
+    What they lack becomes empty text.
+    """
     engine, environment = ({} if not isinstance(t := settings.get(k), dict) else t for k in ("engine", ENVIRONMENT))
     name, version, hardware = (str(engine.get(key, "")) for key in ("name", "version", "hardware"))
     return EngineInfo(name, version, hardware, {str(each): str(value) for each, value in environment.items()})
@@ -127,7 +130,10 @@ class Observer:
         """Take note of a function that returns the engine's speed, None while that is unknown."""
 
     def started(self, model: str, task: str, total: int, kept: Sequence[Record]) -> None:
-        """Take note that an evaluation begins, of `total` records with those `kept` from an earlier run."""
+        """Take note that an evaluation of `total` records begins.
+
+        Those `kept` from an earlier run are among them.
+        """
 
     def finished(self, record: Record) -> None:
         """Take note of a record that was written."""
@@ -138,12 +144,13 @@ class Observer:
 
 @dataclass(frozen=True)
 class Limits:
-    """How near a check is to a decision after the first `n` of `n_max` samples, in points.
+    """How near a check is to a decision after some samples, in points.
 
-    A regression is decided once `p_value` is at most `allowed`, the type I error that may be spent by then; it is 0
-    before enough samples changed. A `difference` no worse than `passes` rules out a drop of theta; None while no
-    difference would. `share` is the part of the evidence for a pass that is there, from 0 to 1. A test that looks only
-    now and then looks next after `next_n` samples. If no further sample changes, the check passes after `soonest`.
+    These are the first `n` of `n_max` in the order. A regression is decided once `p_value` is at most `allowed`, the
+    type I error that may be spent by then; it is 0 before enough samples changed. A `difference` no worse than `passes`
+    rules out a drop of theta; None while no difference would. `share` is the part of the evidence for a pass that is
+    there, from 0 to 1. A test that looks only now and then looks next after `next_n` samples. If no further sample
+    changes, the check passes after `soonest`.
     """
 
     n: int
@@ -185,10 +192,13 @@ class ForeseeingStopRule(Protocol):
         """Tell whether these records decide."""
 
     def expected(self) -> int | None:
-        """Return the number of samples by which a decision is likely, None where that is unknown."""
+        """Return the number of samples by which a decision is likely, if known."""
 
     def fewest(self) -> int:
-        """Return the number of samples after which the check passes if no further one changes, 0 if unknown."""
+        """Return the samples after which the check passes if no further one changes.
+
+        It is 0 where that is unknown.
+        """
 
 
 @dataclass(frozen=True)
@@ -206,7 +216,7 @@ class Foresight:
 
 @dataclass(frozen=True)
 class Watch:
-    """What may end the evaluation of a check early, and what its scores are compared with."""
+    """What may end a check early, and what its scores are compared with."""
 
     stop_rule: StopRule | None = None
     comparison: Comparison = field(default_factory=Comparison)

@@ -154,7 +154,10 @@ def _reread(task: Task, records: RecordLog, writer: RecordWriter) -> bool:
 
 
 async def _until_decided(work: Awaitable[object], decided: asyncio.Event, stop: Stop) -> None:
-    """Wait for the work, and cancel it once the check is decided or a requested stop's grace is over."""
+    """Wait for the work, or cancel it.
+
+    It is cancelled once the check is decided, or the grace of a requested stop is over.
+    """
     async with side_by_side(work, decided.wait(), stop.wait()) as tasks:
         await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
         if stop.requested and not decided.is_set():

@@ -91,9 +91,9 @@ def reading_of(definition: Definition) -> str:
 
 
 def examples_of(task: Task) -> list[Example]:
-    """Return ten replies as the task reads and scores them, none if it reads no reply.
+    """Return ten replies as the task reads and scores them.
 
-    The replies answer the task's first sample, or a made-up one.
+    There are none if the task reads no reply. The replies answer the task's first sample, or a made-up one.
     """
     if task.content.dataset.parts:
         definition = read_definition(library_file(next(iter(task.content.dataset.parts.values()))))
@@ -145,7 +145,10 @@ def _example(task: Task, sample: Sample, text: str, calls: Sequence[Sequence[str
 
 
 def _sample_of(task: Task) -> tuple[Sample, str]:
-    """Return a sample, and the first of `FORMS` in which its task finds the right answer."""
+    """Return a sample, and the form in which its task finds the answer.
+
+    It is the first of `FORMS` in which the right answer is read.
+    """
     has_row = task.samples and not task.has_tools and task.metric.kind != "code"
     samples = [task.samples[0]] if has_row else list(_made_up(task))
     for sample in samples:

@@ -98,10 +98,10 @@ def _chunks(file: BinaryIO, is_over: Callable[[], bool]) -> Iterator[bytes]:
 
 
 def content_of(planned: PlannedModel, digest_of: DigestOf) -> dict[str, str]:
-    """Return the digest of every file that a model's answers depend on, by its name in the model's table.
+    """Return the digest of every file that a model's answers depend on.
 
-    Only files on this machine count, not a server's weights and not names on the hub. A recording has no digest, since
-    missing samples may be added to it.
+    The keys are the names of the files in the model's table. Only files on this machine count, not a server's weights
+    and not names on the hub. A recording has no digest, since missing samples may be added to it.
 
     Raises
     ------
@@ -135,7 +135,10 @@ def content_of(planned: PlannedModel, digest_of: DigestOf) -> dict[str, str]:
 
 
 def _is_program(word: str, folder: Path) -> bool:
-    """Tell whether a word of a server's command is its code, which may differ between machines."""
+    """Tell whether a word of a server's command is its code.
+
+    Each machine may build a server of its own, so its code does not count.
+    """
     path = path_named(word, folder)
     return path is not None and path.is_file() and path.suffix not in SERVED_FILES
 
@@ -157,7 +160,9 @@ def _holds_model(path: Path, project: Path) -> bool:
 
 
 def weights_digest(planned: PlannedModel, digest_of: DigestOf) -> str | None:
-    """Return the digest of a model's file or folder, None if there is no such path on this machine.
+    """Return the digest of a model's file or folder.
+
+    The result is None if there is no such path on this machine.
 
     Raises
     ------
@@ -174,7 +179,7 @@ def weights_digest(planned: PlannedModel, digest_of: DigestOf) -> str | None:
 
 
 def tree_digest(path: Path, digest_of: DigestOf) -> str:
-    """Return the digest of a file, or of all files in a folder with their names."""
+    """Return the digest of a file, or of a folder's files and names."""
     if path.is_file():
         parts = split_parts(path)
         return digest_of(path) if len(parts) < 2 else digest_of_value([[each.name, digest_of(each)] for each in parts])
@@ -186,14 +191,20 @@ def tree_digest(path: Path, digest_of: DigestOf) -> str:
 
 
 def named_texts(table: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Yield (key, text) of every text of a table that may name a file, without tables within it."""
+    """Yield (key, text) of every text of a table that may name a file.
+
+    Tables within it are left out.
+    """
     for key, entry in table.items():
         if key not in NOT_READ and not isinstance(entry, Mapping):
             yield from ((key, text) for text in texts_in([entry]))
 
 
 def path_named(text: str, folder: Path) -> Path | None:
-    """Return the file or folder that a text names, alone or as `name=path`, if there is one."""
+    """Return the file or folder that a text names, if there is one.
+
+    The text may be the path alone, or `name=path`.
+    """
     names = (text, text.partition("=")[2])
     places = (place for name in names if name for place in (path_in(folder, name), Path(name)))
     return next((place for place in places if os.path.exists(place)), None)  # noqa: PTH110 (Path's own may raise)
@@ -217,9 +228,9 @@ def digest_of_value(value: Any) -> str:
 
 
 class Prefetch:
-    """The files of a run's next model, read into memory or downloaded while another model answers.
+    """The files of a run's next model, read while another model answers.
 
-    A failure is ignored: the model's own turn will show it.
+    They go into memory, or are downloaded. A failure is ignored: the model's own turn will show it.
     """
 
     def __init__(self, planned: PlannedModel, digests: FileDigests) -> None:
@@ -262,7 +273,10 @@ class Prefetch:
 
 
 def free_memory() -> int:
-    """Return the bytes of available memory, cached files included, 0 if the machine does not say."""
+    """Return the bytes of available memory, cached files included.
+
+    The result is 0 if the machine does not say.
+    """
     with suppress(OSError, ValueError, StopIteration):
         lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
         return 1024 * int(next(line for line in lines if line.startswith("MemAvailable:")).split()[1])

@@ -61,7 +61,10 @@ class Stop:
             await self._event.wait()
 
     async def unless_requested(self, work: Awaitable[T]) -> T | None:
-        """Return the result of the work, or cancel it and return None once a stop is requested."""
+        """Return the result of the work, or None if a stop is requested.
+
+        A requested stop cancels the work.
+        """
         async with side_by_side(work, self.wait()) as (working, stopping):
             await asyncio.wait((working, stopping), return_when=asyncio.FIRST_COMPLETED)
             return await working if working.done() else None

@@ -31,11 +31,17 @@ class SideBySide:
         self._over = False
 
     def rule(self, side: int) -> Foresight | None:
-        """Return the stop rule of a side; the other side then ends at its next answer."""
+        """Return the stop rule of a side.
+
+        Where it ends one side, the other side ends at its next answer.
+        """
         return None if self._decides is None else Foresight(partial(self.look, side), self.expected, lambda: 0)
 
     def end(self, side: int, evaluation: Evaluation | None) -> None:
-        """Note the evaluation of a side; one that gives no verdict ends the other side too."""
+        """Note the evaluation of a side.
+
+        An evaluation that gives no verdict ends the other side too.
+        """
         if evaluation is None or not evaluation.complete:
             self._over = True
         else:
@@ -67,7 +73,10 @@ Watches = Mapping[tuple[str, str], Watch | SideBySide]  # by a check's key; `Sid
 
 
 def common_records(check: Check, sides: Sequence[Evaluation]) -> Records:
-    """Return both sides' records of the first samples, up to the first that a side has not finished."""
+    """Return both sides' records of the first samples that both have finished.
+
+    They end before the first sample of the order that a side has not finished.
+    """
     by_key = [{record.key: record for record in (*each.records, *each.beyond)} for each in sides]
     keys = ([(id_, repeat) for repeat in range(check.repeats)] for id_ in check.task.samples.ids)
     finished = takewhile(lambda each: all(key in records for key in each for records in by_key), keys)

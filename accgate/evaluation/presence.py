@@ -1,4 +1,7 @@
-"""Checks before the first request: engines' abilities, memory, servers' models, recordings' samples."""
+"""What is looked at before the first request.
+
+These are engines' abilities, memory, servers' models and recordings' samples.
+"""
 
 import asyncio
 import logging
@@ -92,7 +95,9 @@ def missing_records(engine: Engine, task: Task) -> str | None:
 
 
 def refuse_unable(asked: Iterable[tuple[Engine, Check]]) -> None:
-    """Refuse checks that their engines cannot answer, or whose judge does not fit beside the model.
+    """Refuse checks that cannot be evaluated.
+
+    Their engine cannot answer them, or their judge does not fit into memory beside the model.
 
     Raises
     ------
@@ -103,7 +108,7 @@ def refuse_unable(asked: Iterable[tuple[Engine, Check]]) -> None:
 
 
 def crowding(engine: Engine, check: Check) -> str | None:
-    """Say why a check's model and its judge do not fit into one GPU's memory, if they do not.
+    """Say why a check's model and judge overfill a GPU, if they do.
 
     Both are loaded while the judge marks answers.
     """

@@ -1,4 +1,4 @@
-"""How a reply is read, and what to do where too many replies hold no answer."""
+"""How a reply is read, and why too many hold no answer."""
 
 import json
 import re
@@ -109,10 +109,10 @@ def kind_without_answer(text: str | None, reply: Reply) -> str:
 
 
 def kind_of(kind: str, task: Task, sample: Sample, answer: str | None, score: float | None) -> str:
-    """Return the kind of a reading once it is scored, since the metric may know better than the extraction.
+    """Return the kind of a reading once it is scored.
 
-    A metric that looks for something in the answer says whether it is there. For other metrics, a right answer counts
-    as read even if it is empty.
+    The metric may know better than the extraction whether a reply holds an answer. A metric that looks for something in
+    the answer says whether it is there. For other metrics, a right answer counts as read even if it is empty.
     """
     if answer is None or score is None or kind == "cut":
         return kind
@@ -162,9 +162,10 @@ def is_beyond_unread(records: Sequence[Record], max_unread: float) -> bool:
 
 
 def is_silence_alone(check: Check, records: Sequence[Record]) -> bool:
-    """Tell whether too many replies hold no answer only because they are empty or cut off.
+    """Tell whether too many replies are unread, only because of silence.
 
-    The reference's replies were read, so these answers are lost, and no better extraction would find them.
+    Without those that are empty or cut off, few enough replies hold no answer. The reference's replies were read, so
+    these answers are lost, and no better extraction would find them.
     """
     own, attacked = split_readings(records)
     if own is None or not check.silence_is_loss or (attacked is not None and _are_too_many(attacked, check.max_unread)):
@@ -200,7 +201,10 @@ def silence_cause(records: Sequence[Record]) -> str:
 
 
 def _cause(records: Sequence[Record], readings: Readings) -> tuple[str, str]:
-    """Say how many replies hold no answer and why, and the fix for each kind, the most frequent first."""
+    """Say how many replies hold no answer, and how to fix that.
+
+    There is a fix for each kind of reply, the most frequent first.
+    """
     unread = [record for record in records if record.is_unread]
     kinds = Counter(kind_of_end(str(record.reading), record.finish_reason) for record in unread)
     cut = kinds["cut"] + kinds["full"]
@@ -221,7 +225,7 @@ def _kinds(readings: Readings) -> str:
 
 
 def kind_of_end(kind: str, finish_reason: str | None) -> str:
-    """Return the key of `FIXES` for a reply without an answer, which was read as this kind."""
+    """Return the key of `FIXES` for a reply that holds no answer."""
     if finish_reason in REFUSED:
         return "refused"
     return "full" if kind == "cut" and finish_reason in FULL else kind

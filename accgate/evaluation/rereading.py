@@ -82,7 +82,10 @@ def reread_run(checks: Sequence[Check], run: Path, out: Path) -> list[Rereading]
 def reread_records(
     check: Check, records: Sequence[Record], recorded: Mapping[str, str]
 ) -> tuple[Sequence[Record], Rereading]:
-    """Read records anew that were made with a task of the `recorded` fingerprint, and report what changed."""
+    """Read records anew, and report what changed.
+
+    The records were made with a task of the `recorded` fingerprint.
+    """
     fault = _fault(check, recorded)
     try:
         again = records if fault is not None else asyncio.run(_read_all(check, records))
@@ -183,7 +186,7 @@ def rescore(task: Task, sample: Sample, record: Record) -> Record:
 
 
 def read_again(task: Task, sample: Sample, record: Record) -> tuple[str | None, str]:
-    """Find the answer in a record's reply as its task does, and the kind of that reading.
+    """Return the answer in a record's reply, and the kind of its reading.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""The records of an earlier run that a resumed run keeps, and the settings that they were made with."""
+"""The records that a resumed run keeps, and their settings."""
 
 from __future__ import annotations
 
@@ -120,7 +120,10 @@ def check_points(records: Sequence[Record], task: Task, paths: RecordPaths) -> N
 
 
 def changed_settings(one: Mapping[str, Any], other: Mapping[str, Any], own: Set[str] = NOT_COMPARED) -> list[str]:
-    """Return the keys in which settings of records differ, without the `own` keys of each run."""
+    """Return the keys in which settings of records differ.
+
+    The `own` keys of each run are left out.
+    """
     return sorted(key for key in {*one, *other} - own if one.get(key) != other.get(key))
 
 
@@ -136,7 +139,10 @@ def _check_settings(assignment: Assignment, paths: RecordPaths) -> None:
 
 
 class Servers:
-    """The servers that answer and mark in an evaluation, none for engines that run in this process."""
+    """The servers that answer and mark in an evaluation.
+
+    Engines that run in this process have none.
+    """
 
     def __init__(self, engine: Engine, scoring: Scoring | None = None) -> None:
         asked: list[tuple[str, Engine, str]] = [(SERVED, engine, "answered by")]
@@ -146,7 +152,7 @@ class Servers:
         self._all = [(key, who, deed) for key, one, deed in asked if (who := identity_of(one)) is not None]
 
     def settings(self) -> dict[str, Any]:
-        """Return who the servers have said that they are, as the settings beside records keep it."""
+        """Return who the servers say that they are, as settings keep it."""
         return {key: table for key, identity, _ in self._all if (table := identity.settings())}
 
     def compare(self, other: Mapping[str, Any], where: str) -> None:
@@ -161,7 +167,9 @@ class Servers:
             identity.compare(table, where, deed)
 
     def expect_same(self, paths: RecordPaths) -> None:
-        """Tell the servers who made the kept records, so that no other model or judge is mixed in.
+        """Tell the servers who made the records that are kept.
+
+        They then refuse replies of another model or judge.
 
         Raises
         ------
@@ -228,7 +236,7 @@ class SettingsFile:
             self._write()
 
     def end(self, finished: RecordLog, asked: int, seconds: float, *, ended: bool) -> None:
-        """Note how long the new records took, and whether the evaluation `ended` before its last sample."""
+        """Note how long the new records took, and whether the evaluation `ended` early."""
         settings = self.settings()
         if not finished.figures.cached:  # a cached reply took no time
             settings[MEASURED] = {"records": asked, "seconds": round(seconds, 6)}

@@ -199,7 +199,10 @@ class _Run:
         return both if isinstance(both, SideBySide) else SideBySide(check, None), (check.other_side, check)
 
     def _is_finished(self, check: Check) -> bool:
-        """Tell whether earlier records decide a check of two sides, and take these over if they do."""
+        """Tell whether earlier records decide a check of two sides.
+
+        If they do, they become its evaluation.
+        """
         if not self.options.resume:
             return False
         both, pair = self._both_sides(check)
@@ -214,7 +217,10 @@ class _Run:
         return True
 
     def _stored(self, check: Check, stops: StopRule | None) -> Evaluation | None:
-        """Return an earlier run's evaluation of a check, if that was whole or `stops` ends it."""
+        """Return an earlier run's evaluation of a check, if nothing is missing.
+
+        Later records may be missing where `stops` ends the check.
+        """
         assignment = assignment_of(check, NO_ENGINE, self.options.shard)
         return earlier_evaluation(assignment, paths_of(self.options.out, *check.key), stops)
 
@@ -225,7 +231,7 @@ class _Run:
         return [item for key, item in self.asked_beside.items() if key not in own]
 
     def _prefetch(self, running: str, until: contextlib.ExitStack) -> None:
-        """Read or download the files of the next model, if there is one, until the stack closes."""
+        """Read or download the next model's files until the stack closes."""
         left = [c.planned_model for c in self.checks if c.key not in self.earlier and c.model != running]
         if following := [each for each in left if each.key not in self.content]:
             until.callback(Prefetch(following[0], self.digests).end)
@@ -283,10 +289,10 @@ class _Run:
     async def check(
         self, engine: Engine, check: Check, beside: Watch | None = None, *, is_shown: bool = True
     ) -> EvaluatedCheck | None:
-        """Evaluate a check, or return None if a stop was requested before its judge had started.
+        """Evaluate a check.
 
-        `beside` watches a check that runs beside its other side, in place of the check's own watch. The observer sees
-        only a check that `is_shown`.
+        The result is None if a stop was requested before its judge had started. `beside` watches a check that runs
+        beside its other side, in place of the check's own watch. The observer sees only a check that `is_shown`.
         """
         options, info = self.options, self.infos[check.model]
         assignment = assignment_of(check, info, options.shard, self._files_of(check))

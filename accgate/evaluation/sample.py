@@ -35,7 +35,10 @@ class _Answer:
 
     @property
     def kind(self) -> str | None:
-        """The reading of a reply to an attacked prompt, whose finish reason the record does not keep."""
+        """The reading of a reply to an attacked prompt.
+
+        It tells the finish reason too, which the record does not keep.
+        """
         if self.reading is None or self.reading == "read":
             return self.reading
         return kind_of_end(self.reading, self.reply.finish_reason)
@@ -143,7 +146,10 @@ class Asker:
         return _Answer(reply, answer, score, confidence, kind)
 
     def _other_way(self, sample: Sample, repeat: int, request: Request) -> Awaitable[_Answer] | None:
-        """Return the answer for a task that does not read one reply, None for all others."""
+        """Return the answer for a task that does not read one reply.
+
+        The result is None for all other tasks.
+        """
         if isinstance(task := self._task, HarnessTask):
             return self._by_lm_eval(task, sample, repeat)
         if task.metric.kind == "likelihood":
@@ -232,7 +238,10 @@ class Asker:
 
 
 def _kind_of_choice(label: str | None) -> str:
-    """Return how a choice between scored options was read; options that tie are no answer."""
+    """Return how a choice between options was read.
+
+    Options that tie are no answer.
+    """
     return "unread" if label is None else "read"
 
 

@@ -1,4 +1,7 @@
-"""How an answer gets its points, from the metric's function, from running it, or from a judge."""
+"""How an answer gets its points.
+
+They come from the metric's function, from running the answer, or from a judge.
+"""
 
 from __future__ import annotations
 
@@ -106,7 +109,10 @@ class ByRunning:
     before: str = ""
 
     async def points(self, task: Task, sample: Sample, answer: str, *, repeat: int = 0) -> float:  # noqa: ARG002
-        """Return 100 if the target's program with the answer in it passes, or all test cases do, else 0."""
+        """Return 100 if the answer passes its tests, else 0.
+
+        The tests are the target's program with the answer in it, or test cases.
+        """
         from accgate.sandbox.assertions import split_program
         from accgate.sandbox.process import WorkerEnded
 

@@ -1,4 +1,4 @@
-"""How fast an engine answers, learned from its replies or from a probe of a running server."""
+"""How fast an engine answers, learned from its replies or a probe."""
 
 import asyncio
 import math
@@ -23,11 +23,12 @@ PART = 12  # the speed is shown after a twelfth of all replies at the latest
 
 
 class Saturation:
-    """How many requests in flight give nearly as many tokens a second as `many`, learned from replies.
+    """How many requests in flight nearly saturate an engine, learned from replies.
 
-    An engine decodes in steps. A step takes `fixed` seconds plus `each` for every request in flight, and gives each
-    request one token, so that with `k` requests in flight a token costs `fixed / k + each`. This line is fitted to the
-    replies, with weights that bound the effect of a single slow reply.
+    They give nearly as many tokens a second as `many` requests do. An engine decodes in steps. A step takes `fixed`
+    seconds plus `each` for every request in flight, and gives each request one token, so that with `k` requests in
+    flight a token costs `fixed / k + each`. This line is fitted to the replies, with weights that bound the effect of a
+    single slow reply.
     """
 
     def __init__(self, many: int, clock: Callable[[], float], total: int = 1) -> None:
@@ -89,13 +90,19 @@ class Saturation:
 
 
 def work_in(record: Record) -> int | None:
-    """Return the tokens of a record's reply, 0 if nobody counted, None if the engine did no work."""
+    """Return the tokens of a record's reply, 0 if nobody counted.
+
+    The result is None if the engine did no work.
+    """
     is_lost = record.error is not None and record.completion_tokens is None
     return None if record.cached or is_lost else record.completion_tokens or 0
 
 
 class _Unscored:
-    """A scoring for a probe, which runs no code of a reply and asks no judge."""
+    """A scoring for a probe, which gives no points.
+
+    A probe runs no code of a reply and asks no judge.
+    """
 
     async def points(self, task: Task, sample: Sample, answer: str, *, repeat: int = 0) -> float:  # noqa: ARG002
         return 0.0
@@ -106,7 +113,9 @@ class _Enough(Exception):
 
 
 def probed_speed(check: Check) -> Speed | str:
-    """Measure the speed of a check's running server on a few samples, or say why it was not measured.
+    """Measure the speed of a check's running server on a few samples.
+
+    A text says why it was not measured.
 
     Raises
     ------
@@ -123,7 +132,10 @@ def probed_speed(check: Check) -> Speed | str:
 
 
 async def _probe(check: Check, server: Engine) -> Speed | None:
-    """Keep as many samples in flight as the run will, and measure the speed of a few replies."""
+    """Measure the speed of a few replies.
+
+    As many samples are in flight as the run will have.
+    """
     total, in_flight = check.n * check.repeats, useful_in_flight(server)
     saturation = Saturation(in_flight, time.perf_counter, total)
     places = iter(range(min(total, in_flight + saturation.least)))

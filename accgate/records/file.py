@@ -112,7 +112,10 @@ class Record:
 
 
 def _types_in(hint: Any) -> Iterator[type]:
-    """Yield the types that a field's JSON values may have: also int for float, and list for sequences."""
+    """Yield the types that a field's JSON values may have.
+
+    Whole numbers may stand for floats, and lists for sequences.
+    """
     for part in get_args(hint) if isinstance(hint, UnionType) else (hint,):
         yield from (int, float) if part is float else (list if get_origin(part) else part,)
 
@@ -167,7 +170,9 @@ def to_line(record: Record) -> bytes:
 
 
 def read_records(path: Path) -> list[Record]:
-    """Read every complete record of a file, without a torn last line as a killed run leaves it.
+    """Read every complete record of a file.
+
+    A torn last line, as a killed run leaves it, is left out.
 
     Raises
     ------
@@ -183,12 +188,18 @@ def read_records(path: Path) -> list[Record]:
 
 
 def numbered_records(path: Path) -> Iterator[tuple[int, Record]]:
-    """Yield (line number, record) of every complete record of a file, and raise as `read_records` does."""
+    """Yield (line number, record) of every complete record of a file.
+
+    Raises as `read_records` does.
+    """
     return ((number, record_of_line(path, line, number)) for number, line in numbered_lines(path))
 
 
 def numbered_lines(path: Path) -> Iterator[tuple[int, bytes]]:
-    """Yield (line number, line) of every complete line of a file of records, without checking its content."""
+    """Yield (line number, line) of every complete line of a file.
+
+    The content of the lines is not checked.
+    """
     refuse_stand_in(path)
     if path.exists() and not path.is_file() and not path.is_dir():
         raise BadInput(f"{path}: is a pipe or device; name the file of a run")
@@ -207,7 +218,9 @@ def count_lines(path: Path) -> int:
 
 
 def new_records(path: Path, offset: int) -> tuple[list[Record], int]:
-    """Read the complete records of a file from a byte on, and return the byte where these end too.
+    """Read the complete records of a file from a byte on.
+
+    The second result is the byte where these end.
 
     Raises as `read_records` does.
     """
@@ -257,7 +270,10 @@ def _no_number(name: str) -> None:
 
 
 def _checked(columns: Any) -> Record:
-    """Build a record, and raise ValueError for a field of another type or a number that is not finite."""
+    """Build a record from the fields of a line.
+
+    Raises ValueError for a field of another type, and for a number that is not finite.
+    """
     record = Record(**columns)
     for name, value, types in zip(Record.__slots__, _values(record), _TYPES.values(), strict=True):
         if type(value) not in types:
@@ -290,7 +306,10 @@ CAN_HOLD: Mapping[str, Callable[[Any], bool]] = {
 
 
 class RecordWriter:
-    """A writer that appends each record in one write, so that a kill tears at most the last line."""
+    """A writer that appends each record in one write.
+
+    A kill thus tears at most the last line.
+    """
 
     def __init__(self, path: Path, records: Iterable[Record] = ()) -> None:
         """Replace the file, in one step, by the records of an earlier run.
@@ -375,10 +394,10 @@ def changed_fault(path: Path) -> CannotEvaluate:
 
 
 def read_gzip_lines(path: Path, column: str, most: int = UNPACKED) -> Iterator[dict[str, Any]]:
-    """Yield the rows of a compressed file, each with `id` and `column`, none if there is no file.
+    """Yield the rows of a compressed file, each with `id` and `column`.
 
-    These two, and `repeat` and `score` where a row has them, have the types of a record's fields. `most` limits the
-    unpacked bytes.
+    There are none if there is no file. These two, and `repeat` and `score` where a row has them, have the types of a
+    record's fields. `most` limits the unpacked bytes.
 
     Raises
     ------

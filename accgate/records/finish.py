@@ -1,4 +1,4 @@
-"""The words with which servers say why a reply ended, and what these mean for its score.
+"""The words with which servers say why a reply ended.
 
 Servers may invent new words. A reply is scored only if its word is known, or if there is none, since a part of a reply
 looks like a wrong answer. The words are those of OpenAI, vLLM, SGLang, TGI, TensorRT-LLM, llama.cpp, Ollama, Anthropic,
@@ -43,7 +43,9 @@ NEARLY = 0.9  # share of the tokens that a reply may have; servers differ in how
 
 
 def end_within(reason: str | None, tokens: int, limit: float) -> str | None:
-    """Return a finish reason, or `SERVER_LIMIT` for a reply that was cut off well before its limit of tokens.
+    """Return a finish reason, or `SERVER_LIMIT`.
+
+    The latter is for a reply that was cut off well before its limit of tokens.
 
     >>> end_within("length", 256, 256), end_within("length", 40, 256), end_within("stop", 40, 256)
     ('length', 'server_limit', 'stop')

@@ -146,7 +146,10 @@ class Ids(PackedSequence[str]):
 
     @cached_property
     def by_text(self) -> Places:
-        """Return the places in the order of the texts; equal texts keep their order."""
+        """Return the places in the order of the texts.
+
+        Equal texts keep their order.
+        """
         order = np.argsort(self._texts, kind="stable")
         return order.astype(np.int32) if len(order) < 2**31 else order
 
@@ -161,7 +164,10 @@ def _text(value: Any) -> str:
 
 
 def _joined(ids: Iterable[str]) -> npt.NDArray[Any]:
-    """Pack ids part by part, so that few of them are texts at the same time."""
+    """Pack ids part by part.
+
+    Only few of them are texts at the same time.
+    """
     rest, parts = iter(ids), []
     while part := list(islice(rest, AT_ONCE)):
         parts.append(_packed(part))

@@ -1,4 +1,7 @@
-"""Locks of folders, for one run at a time in a folder of results and one writer in a folder of references."""
+"""Locks of folders.
+
+A folder of results has one run at a time, and a folder of references one writer.
+"""
 
 import contextlib
 import os
@@ -13,10 +16,11 @@ LOCK = ".lock"  # in a run's folder while it goes on
 
 @contextlib.contextmanager
 def holding(path: Path, flags: int, *, waits: bool) -> Iterator[int]:
-    """Open a file or folder and lock it, again if it was removed or replaced meanwhile.
+    """Open a file or folder, and lock it.
 
-    Without `waits` the lock belongs to this process alone: a process that it starts, and that outlives it, does not
-    hold the lock on. (`filelock` would pass it on, and leaves a file behind.)
+    If it was removed or replaced meanwhile, the new one is opened and locked. Without `waits` the lock belongs to this
+    process alone: a process that it starts, and that outlives it, does not hold the lock on. (`filelock` would pass it
+    on, and leaves a file behind.)
 
     Raises
     ------

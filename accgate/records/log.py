@@ -42,7 +42,10 @@ class RecordLog(PackedSequence[Record]):
         self.figures = Figures(ids, np.zeros(len(ids), dtype=COLUMNS))
 
     def put(self, place: int, record: Record, start: int) -> None:
-        """Put a record whose line starts at this byte of the file at a place, over any earlier one."""
+        """Put a record at a place, over any earlier one.
+
+        Its line starts at this byte of the file.
+        """
         self._starts[place] = start
         self.figures.columns[place] = row_of(record)
         self._filled.update(_filled_by(record))
@@ -151,12 +154,15 @@ def read_log(path: Path) -> RecordLog:
 
 
 def empty_log(path: Path, ids: Ids, repeats: int) -> RecordLog:
-    """Return a log with a place for each repeat of each id, in the order of `places_in`."""
+    """Return a log with a place for each repeat of each id."""
     return RecordLog(path, ids if repeats == 1 else ids.take(np.repeat(np.arange(len(ids)), repeats)))
 
 
 def places_in(ids: Ids, repeats: int, records: Sequence[Record]) -> Places:
-    """Find the place of each record, where each id has so many repeats, -1 for any other record."""
+    """Find the place of each record, where each id has so many repeats.
+
+    A record that is none of these has -1.
+    """
     figures = Figures.of(records)
     places, number = ids.places(figures.ids), figures.columns["repeat"]
     is_one = (places >= 0) & (number >= 0) & (number < repeats)

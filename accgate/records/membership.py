@@ -64,7 +64,9 @@ def cluster_labels(reference: Scores | None, candidate: Scores, given: Labels | 
 
 
 def groups_of(reference: Scores, candidate: Scores, given: Labels | None = None) -> Mapping[str, str] | None:
-    """Return the group of each sample by its id, empty text for none; None if no sample has a group.
+    """Return the group of each sample by its id, empty text for none.
+
+    The result is None if no sample has a group.
 
     Parameters
     ----------
@@ -96,7 +98,7 @@ def groups_of(reference: Scores, candidate: Scores, given: Labels | None = None)
 
 
 def moved_groups(reference: Scores, groups: Mapping[str, str]) -> list[str]:
-    """Return the ids of samples that have another group in the reference, none if it has no groups."""
+    """Return the ids of samples that have another group in the reference."""
     if reference.groups is None:
         return []
     before = dict(zip(reference.ids, reference.groups, strict=True))
@@ -104,7 +106,10 @@ def moved_groups(reference: Scores, groups: Mapping[str, str]) -> list[str]:
 
 
 def _labels(kind: Kind, reference: Scores | None, candidate: Scores, given: Labels | None) -> Sequence[Any] | None:
-    """Return the label of each of the candidate's samples: the given one, its own, or the reference's."""
+    """Return the label of each of the candidate's samples.
+
+    It is the given one, its own, or the reference's.
+    """
     if given is not None:
         return _given_labels(kind, candidate.ids, given)
     own = _own_labels(kind, candidate)
@@ -135,7 +140,10 @@ def _given_labels(kind: str, ids: Sequence[str], given: Any) -> Sequence[Any]:
 
 
 def _is_label(value: Any) -> bool:
-    """Tell whether a value names a cluster: NaN differs from itself, pandas.NA raises, a list has no hash."""
+    """Tell whether a value names a cluster.
+
+    NaN differs from itself, pandas.NA raises, and a list has no hash.
+    """
     try:
         return value is not None and value != "" and bool(value == value) and hash(value) is not None  # noqa: PLR0124
     except (TypeError, ValueError):

@@ -105,7 +105,10 @@ def _apart(one: str, two: str) -> tuple[str, str]:
 
 
 def about_beside(path: Path) -> Mapping[str, Any]:
-    """Read the file beside a reference's CSV or a run's records, an empty table for other files."""
+    """Read the file beside a reference's CSV or a run's records.
+
+    The table is empty for other files.
+    """
     try:
         if path.name.endswith(SCORES):
             return read_toml(path.with_name(f"{path.name.removesuffix(SCORES)}.toml"), fix="record it again").data
@@ -116,7 +119,10 @@ def about_beside(path: Path) -> Mapping[str, Any]:
 
 
 def fingerprint_in(about: Mapping[str, Any]) -> dict[str, str]:
-    """Return the digest of each part of a task, from settings of records or a reference's file."""
+    """Return the digest of each part of a task.
+
+    Settings beside records have it, and references' files.
+    """
     of_run = {part: str(about[f"task {part}"]) for part in PARTS if f"task {part}" in about}
     return of_run or (dict(table) if isinstance(table := about.get("fingerprint"), dict) else {})
 
@@ -132,7 +138,10 @@ def is_rescored(recorded: Mapping[str, str], now: Mapping[str, str]) -> bool:
 
 
 def is_asked_alike(recorded: Mapping[str, str], now: Mapping[str, str]) -> bool:
-    """Tell whether a task still sends the same prompts and cuts replies alike, however it scores them."""
+    """Tell whether a task still sends the same prompts.
+
+    It must also cut replies alike, but may score them in another way.
+    """
     return not any(_differs(part, recorded, now) for part in ("prompt", "reply"))
 
 

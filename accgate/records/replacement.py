@@ -27,7 +27,10 @@ class Replacements:
 
     @contextlib.contextmanager
     def file(self, path: Path) -> Iterator[BinaryIO]:
-        """Open a file to write for this path, in its folder, which is made if need be."""
+        """Open a file to write for this path.
+
+        Its folder is made if need be.
+        """
         self._written.append(path)
         path.parent.mkdir(parents=True, exist_ok=True)
         _part(path).unlink(missing_ok=True)  # of a command that was killed, or a link to elsewhere
@@ -51,11 +54,14 @@ class Replacements:
             lines.writelines(map(json_line, rows))
 
     def remove(self, path: Path) -> None:
-        """Remove the file at this path, if there is one, when the others take their places."""
+        """Remove the file at this path when the others take their places."""
         self._unwanted.append(path)
 
     def take_places(self) -> None:
-        """Put the files in their places in the order in which they were written, or undo all if one fails."""
+        """Put the files in their places, in the order in which they were written.
+
+        If one fails, all are undone.
+        """
         places = [*self._unwanted, *self._written]
         with contextlib.ExitStack() as links, contextlib.ExitStack() as undoing:
             for path in places if len(places) > 1 else ():
@@ -83,7 +89,10 @@ class Replacements:
 
 
 def _keep(path: Path, old: Path) -> None:
-    """Keep the file at a path under another name too, by a link, or a copy where links fail."""
+    """Keep the file at a path under another name too.
+
+    It is a link, or a copy where links fail.
+    """
     try:
         os.link(path, old)
     except OSError:
@@ -95,14 +104,20 @@ def _part(path: Path) -> Path:
 
 
 def _drop(path: Path) -> None:
-    """Remove a file of this module's own, and ignore errors, after which the caller's files are fine."""
+    """Remove a file of this module's own, and ignore errors.
+
+    The caller's files are fine all the same.
+    """
     with contextlib.suppress(OSError):
         path.unlink(missing_ok=True)
 
 
 @contextlib.contextmanager
 def replacing() -> Iterator[Replacements]:
-    """Collect files to write, which take their places at the end, or not at all after an error."""
+    """Collect files to write, which take their places at the end.
+
+    After an error none of them does.
+    """
     files = Replacements()
     try:
         yield files
@@ -113,7 +128,10 @@ def replacing() -> Iterator[Replacements]:
 
 
 def write_atomically(path: Path, content: bytes | Iterable[bytes]) -> None:
-    """Replace a file in one step, so that readers see the old content or the new."""
+    """Replace a file in one step.
+
+    Readers see the old content or the new.
+    """
     with replacing() as files:
         files.write(path, content)
 
@@ -125,7 +143,10 @@ def write_gzip_lines(path: Path, rows: Iterable[Mapping[str, Any]]) -> None:
 
 
 def json_line(row: Mapping[str, Any]) -> bytes:
-    """Write a JSON object as a line of UTF-8, in which half surrogates of a reply are escaped."""
+    """Write a JSON object as a line of UTF-8.
+
+    Half surrogates, which UTF-8 cannot hold, are escaped.
+    """
     try:
         return orjson.dumps(row, option=orjson.OPT_APPEND_NEWLINE)
     except TypeError:
@@ -156,7 +177,10 @@ def refuse_unwritable(out: Path, naming: str = "with --out") -> None:
 
 
 def _is_there(path: Path) -> bool:
-    """Tell whether something has this name, even a link to nothing; OSError for a name that cannot be."""
+    """Tell whether something has this name, even a link to nothing.
+
+    Raises OSError for a name that the system does not take.
+    """
     try:
         path.lstat()
     except (FileNotFoundError, NotADirectoryError):

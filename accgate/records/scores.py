@@ -68,9 +68,10 @@ class Scores:
         return is_binary(self.values)
 
     def means(self) -> Floats:
-        """Return the mean over the repeats of each sample, shape (n,), rounded to a billionth of a point.
+        """Return the mean over the repeats of each sample, shape (n,).
 
-        Rounding errors must change no score: the mean of three times 14.3 is 14.300000000000002.
+        It is rounded to a billionth of a point. Rounding errors must change no score: the mean of three times 14.3 is
+        14.300000000000002.
         """
         means: Floats = self.values[:, 0] if self.values.shape[1] == 1 else self.values.mean(axis=1)
         return np.round(means, DECIMALS)
@@ -89,7 +90,10 @@ class Scores:
         return self if factor == 1.0 else replace(self, values=self.values * factor)
 
     def take(self, ids: Sequence[str]) -> Scores:
-        """Return the rows of these ids, in their order, or raise KeyError with an unknown id."""
+        """Return the rows of these ids, in their order.
+
+        Raises KeyError with an unknown id.
+        """
         taken = Ids(ids)
         if taken == self.ids:
             return self
@@ -103,7 +107,9 @@ class Scores:
 
 
 def is_binary(values: Floats) -> bool:
-    """Tell whether every score of an array is 0 or 100 points, and none is missing (NaN).
+    """Tell whether every score of an array is 0 or 100 points.
+
+    A missing score (NaN) is neither.
 
     >>> is_binary(np.array([0.0, 100.0])), is_binary(np.array([0.0, 50.0]))
     (True, False)
@@ -152,7 +158,10 @@ def scores_of_rows(
 def _names_of_samples(
     kind: str, names: Sequence[str | None], rows: Codes, ids: Sequence[str], side: str
 ) -> tuple[str, ...] | None:
-    """Return the cluster or group of each sample, empty text for none, or None if no row has one."""
+    """Return the cluster or group of each sample, empty text for none.
+
+    The result is None if no row has one.
+    """
     if not any(names):
         return None
     columns = [[names[row] or "" for row in column] for column in rows.T.tolist()]
@@ -177,7 +186,7 @@ def _rows_of_repeats(ids: Sequence[str], distinct: Sequence[str], side: str) -> 
 
 
 def read_scores(path: Path, side: str, layout: Layout = AS_FOUND) -> Scores:
-    """Read scores from a run record, a table, or another tool's file of a known `layout`.
+    """Read scores from a run record, a table, or another tool's file.
 
     Columns `repeat`, `cluster` and `group` are optional.
 
@@ -200,7 +209,10 @@ def read_scores(path: Path, side: str, layout: Layout = AS_FOUND) -> Scores:
 
 
 def _form_of(score: Any) -> str:
-    """Tell the form of a score: with a decimal comma, with a point, "mark" for true, or empty text."""
+    """Return the form in which a score is written.
+
+    It is "," or "." by what precedes decimals, "mark" for true or false, and empty for other numbers.
+    """
     text = score if isinstance(score, str) else ""
     return "," if "," in text else "." if "." in text else "mark" if is_mark(score) else ""
 
@@ -251,7 +263,10 @@ class _Rows:
         return {name: self._marks(name, len(self.scores)) for name in self._shown}
 
     def _marks(self, name: str, count: int) -> array[int]:
-        """Return the marks of a column so far, filled up to `count` with 0 for rows that lack it."""
+        """Return the marks of a column so far.
+
+        They are filled up to `count`, with 0 for rows that lack the column.
+        """
         marks = self._shown.setdefault(name, array("q"))
         marks.frombytes(bytes(marks.itemsize * (count - len(marks))))
         return marks
@@ -278,7 +293,9 @@ class _Rows:
 
 
 def by_label(data: Any, side: str) -> Any:
-    """Turn a pandas Series into a mapping by its index, and return anything else as it is.
+    """Turn a pandas Series into a mapping by its index.
+
+    Anything else is returned as it is.
 
     Raises
     ------
@@ -367,7 +384,10 @@ def in_points(
 
 
 def _check_sides(sides: tuple[Scores, Scores], bounds: tuple[float, float] | None, names: tuple[str, str]) -> None:
-    """Refuse scores outside the bounds, by default 0 to 100 unless both sides are no percentages."""
+    """Refuse scores outside the bounds.
+
+    The default is 0 to 100, unless both sides are no percentages.
+    """
     if bounds is None and all(_may_be_unbounded(side) for side in sides):
         return
     low, high = bounds or (0.0, 100.0)
@@ -379,7 +399,10 @@ def _check_sides(sides: tuple[Scores, Scores], bounds: tuple[float, float] | Non
 
 
 def _may_be_unbounded(scores: Scores) -> bool:
-    """Tell whether scores are no percentages: some are outside 0 to 100, and the others are not all 0 or 100."""
+    """Tell whether scores are no percentages.
+
+    Some are outside 0 to 100, and the others are not all 0 or 100.
+    """
     outside = (scores.values < 0.0) | (scores.values > 100.0 + ROUNDING)
     return bool(outside.all() or (outside.any() and not is_binary(scores.values[~outside])))
 

@@ -36,10 +36,10 @@ RESTART = "delete both, and drift is counted afresh"
 
 @pydantic_dataclass(frozen=True, kw_only=True, config=CLOSED)
 class Step:
-    """A reference that came after the anchor, with its difference to the anchor and the error of that, in points.
+    """A reference that came after the anchor.
 
-    `p_fall` and `p_rise` are the chances of a difference as low, and as high, if nothing changed; older files lack
-    them.
+    Its difference to the anchor, and the error of that, are in points. `p_fall` and `p_rise` are the chances of a
+    difference as low, and as high, if nothing changed; older files lack them.
     """
 
     date: Text = ""
@@ -110,11 +110,11 @@ def anchor_beside(reference: Path) -> Anchor | None:
 def keep_anchor(
     store: Path, about: ReferenceFile, scores: Scores, files: Replacements, design: Design | None = None
 ) -> str:
-    """Keep the anchor, with the new reference's difference from it, among the `files` that are replaced.
+    """Keep the anchor, with the new reference's difference from it.
 
-    The anchor stays the same until a new reference cannot be compared with it, or accepts a decline that fails the
-    check by its `design`. The anchor is then removed, and the returned text says for the new reference's file why drift
-    is counted from there.
+    It is written among the `files` that are replaced. The anchor stays the same until a new reference cannot be
+    compared with it, or accepts a decline that fails the check by its `design`. The anchor is then removed, and the
+    returned text says for the new reference's file why drift is counted from there.
 
     Raises
     ------
@@ -147,7 +147,10 @@ def keep_anchor(
 
 
 def _former(path: Path) -> Reference | None:
-    """Read the reference that is replaced, None if it is damaged, since recording again repairs that."""
+    """Read the reference that is replaced.
+
+    The result is None if it is damaged, since recording again repairs that.
+    """
     try:
         return read_reference(path)
     except BadInput:
@@ -179,9 +182,9 @@ def _change(anchor: Anchor, old: Reference | None, about: ReferenceFile, scores:
 def _step(
     anchor: Anchor, scores: Scores, codes: Codes | None, date: str = "", commit: str = ""
 ) -> tuple[Step | None, tuple[str, ...]]:
-    """Return the difference to the anchor on the shared samples, and which samples are left out.
+    """Return the difference to the anchor, and which samples are left out.
 
-    The difference is None if no sample is shared.
+    The difference is that of the shared samples. The difference is None if no sample is shared.
     """
     values, shared = scores.means(), anchor.scores.ids.places(scores.ids) >= 0
     rows = np.flatnonzero(shared & ~np.isnan(values))
@@ -253,7 +256,10 @@ def _least_loss(
 
 
 def _losses(steps: Sequence[Step], higher_is_better: bool) -> tuple[tuple[str, float], ...]:
-    """List the references that lost most against the one before, at most three, with their change in points."""
+    """List the three references that lost most against the one before.
+
+    Each has its change in points.
+    """
     befores = (0.0, *(step.difference for step in steps[:-1]))
     changes = [
         (step.commit[:7] or step.date or ("this run" if step is steps[-1] else "a run without a date"), now)

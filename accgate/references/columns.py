@@ -31,7 +31,9 @@ def columns_of(records: Sequence[Record], *, answers: bool) -> list[str]:
 
 
 def value_of(record: Record, column: str) -> Any:
-    """Return the value of a column; a reply from the cache has no seconds and no acceptance.
+    """Return the value of a column.
+
+    A reply from the cache has no seconds and no acceptance.
 
     >>> record = Record("a", 0, 100.0, "", None, None, None, 9, 4, 1.23456, None)
     >>> value_of(record, "seconds"), value_of(record, "completion_tokens")
@@ -43,7 +45,9 @@ def value_of(record: Record, column: str) -> Any:
 
 
 def cell(value: Any) -> str:
-    """Write a value as a CSV cell, several numbers with spaces between them and `-` for None.
+    """Write a value as a CSV cell.
+
+    Several numbers have spaces between them, and `-` stands for None.
 
     >>> cell(0.25), cell([100.0, None]), cell(None)
     ('0.25', '100 -', '')

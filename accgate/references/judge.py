@@ -1,4 +1,7 @@
-"""Who answered and who marked, which references keep since marks of two judges cannot be compared."""
+"""Who answered and who marked.
+
+References keep this, since marks of two judges cannot be compared.
+"""
 
 from __future__ import annotations
 
@@ -41,7 +44,10 @@ class Makers:
         return cls(settings_to_keep(_table(settings, SERVED)), settings_to_keep(_table(settings, JUDGE_SERVED)), texts)
 
     def join(self, later: Makers) -> Makers:
-        """Join the makers of two runs; the later run's wins where only one can be kept, as for names."""
+        """Join the makers of two runs.
+
+        The later run's wins where only one can be kept, as for names.
+        """
         served, judge_served = (later.served, self.served), (later.judge_served, self.judge_served)
         return Makers(union_of(served), union_of(judge_served), {**self.judge_files, **later.judge_files})
 

@@ -29,9 +29,10 @@ IN_PROCESS = ("llamacpp", "vllm")  # the engines that say whether they are deter
 
 
 def answer_settings(model: Model, task: Task | None = None) -> dict[str, Any]:
-    """Return the settings of a model that can change an answer, without unset and empty ones.
+    """Return the settings of a model that can change an answer.
 
-    A reference keeps them. For a `task` that scores given texts, the version of that scoring is added.
+    Unset and empty settings are left out. A reference keeps them. For a `task` that scores given texts, the version of
+    that scoring is added.
 
     >>> from accgate.config.tables import Model, Sampling
     >>> answer_settings(Model(engine="vllm", model="m", options={"dtype": "half", "log": "v.log"}))
@@ -51,7 +52,9 @@ def _without_empty(table: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def recorded_settings(reference: ReferenceFile, model: Model) -> dict[str, Any]:
-    """Return the settings of a reference, with the model's new name if `same_model` declares both names.
+    """Return the settings of a reference.
+
+    The model has its new name if `same_model` declares both names.
 
     >>> from accgate.config.tables import Model
     >>> from accgate.references.store import ReferenceFile
@@ -81,9 +84,10 @@ def batch_note(reference: ReferenceFile) -> Reason | None:
 
 
 def prompt_change(reference: Reference, figures: Figures) -> str | None:
-    """Say how the mean length of the same prompts changed, in tokens, unless the choice of samples may explain it.
+    """Say how the mean length of the same prompts changed, in tokens.
 
-    Shorter prompts may be cut, or be rendered with another chat template. `figures` are those of the run's records.
+    None if it did not, or if the choice of samples may explain it. Shorter prompts may be cut, or be rendered with
+    another chat template. `figures` are those of the run's records.
     """
     about, scores = reference.about, reference.scores
     counts = figures.columns["prompt_tokens"]

@@ -1,4 +1,7 @@
-"""The reference store, a folder of text files that a pull request shows line by line."""
+"""The reference store.
+
+It is a folder of text files that a pull request shows line by line.
+"""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -128,7 +131,7 @@ class Reference:
         return stored_records(self.path.with_suffix(SCORES))
 
     def kept_records(self) -> list[Record]:
-        """Return each record as far as the reference keeps it, with its reply if that was kept.
+        """Return each record as far as the reference keeps it, replies included.
 
         Raises
         ------
@@ -151,7 +154,7 @@ def variant_label(variant: Mapping[str, Any]) -> str:
 
 
 def baseline_of(model: str, variant: Mapping[str, Any], baseline: str | None) -> str:
-    """Return the name under which a model's reference is looked up, its baseline or its own.
+    """Return the name under which a model's reference is looked up.
 
     >>> baseline_of("m", {"quant": "fp8"}, "m@quant=bf16,gpu=H200")
     'm@gpu=H200,quant=bf16'
@@ -178,7 +181,7 @@ def find_reference(store: Path, baseline: str, task: str) -> Reference | None:
 
 
 def read_reference(path: Path) -> Reference | None:
-    """Read a reference in the store with the scores beside it, None if there is none.
+    """Read a reference in the store with its scores, if there is one.
 
     Raises
     ------
@@ -300,7 +303,10 @@ def mismatch(reference: Reference, task: Task) -> str | None:
 
 
 def has_gained(reference: Reference, task: Task) -> bool:
-    """Tell whether a dataset has all of a reference's samples, asked and scored as before, and maybe more."""
+    """Tell whether a dataset still has all of a reference's samples.
+
+    They must be asked and scored as before. There may be more samples.
+    """
     scores, ids = reference.scores, task.dataset_ids
     if scores is None or ids is None or is_rescored(reference.about.fingerprint, task.fingerprint):
         return False
@@ -308,7 +314,10 @@ def has_gained(reference: Reference, task: Task) -> bool:
 
 
 def _lost_samples(scores: Scores, task: Task, since: str) -> str | None:
-    """Say that the dataset lost samples of a reference, if it did; endless datasets lose none."""
+    """Say that the dataset lost samples of a reference, if it did.
+
+    Endless datasets lose none.
+    """
     if task.dataset_ids is None or not (lost := scores.ids.without(task.dataset_ids)):
         return None
     undo = "Pin the dataset's revision" if task.content.dataset.hub is not None else "Put the rows back"
@@ -319,7 +328,7 @@ def _lost_samples(scores: Scores, task: Task, since: str) -> str | None:
 
 
 def _group_change(scores: Scores, task: Task, since: str) -> str | None:
-    """Say how a task's groups differ from those of its reference, if both have groups that differ."""
+    """Say how a task's groups differ from its reference's, if they do."""
     if task.groups is None or not (moved := moved_groups(scores, task.groups)):
         return None
     return (
@@ -345,7 +354,10 @@ def scores_of(records: Sequence[Record], task: Task) -> Scores:
 
 
 def _ordered_scores(records: Sequence[Record], task: Task) -> Scores | None:
-    """Return the scores of complete records in the fixed order, as a run leaves them, None for others."""
+    """Return the scores of complete records in the fixed order.
+
+    A run leaves its records so. The result is None for other records.
+    """
     count, ids = len(records), task.samples.ids
     repeats = count // len(ids) if ids else 0
     if not repeats or count != repeats * len(ids):
@@ -391,7 +403,9 @@ def copy_references(
 
 
 def rows_beside(reference: Reference, flips: Sequence[str], *, replies: bool = True) -> Iterator[dict[str, Any]]:
-    """Yield score and reply of each of a reference's samples, or of the flips alone if there are very many.
+    """Yield score and reply of each of a reference's samples.
+
+    If there are very many samples, only the flips are yielded.
 
     Raises
     ------
@@ -418,5 +432,5 @@ def toml_of(row: Mapping[str, Any]) -> bytes:
 
 
 def without_empty(row: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a table without the values that are unset or empty, as its file has it."""
+    """Return a table without the values that are unset or empty."""
     return {key: value for key, value in row.items() if value not in (None, "", {}, ())}

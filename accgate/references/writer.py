@@ -1,4 +1,7 @@
-"""References written, the first of a model and task, one that replaces another, or one with more runs."""
+"""Writing of references.
+
+It may be the first of a model and task, one that replaces another, or one with more runs.
+"""
 
 import csv
 import hashlib
@@ -60,11 +63,12 @@ def write_reference(
     runs: int = 1,
     design: Design | None = None,
 ) -> Path:
-    """Write a reference, and keep the one that it replaces as the anchor, if that was the first.
+    """Write a reference.
 
-    To replace a reference takes a reason, which is kept with the old figures. The records hold so many `runs`, one
-    after the other in their repeats. `answers` adds answer and target to the scores, for statistics that need them. The
-    anchor stays until a decline is accepted that fails the check by its `design`.
+    The first reference of all is kept as the anchor. To replace a reference takes a reason, which is kept with the old
+    figures. The records hold so many `runs`, one after the other in their repeats. `answers` adds answer and target to
+    the scores, for statistics that need them. The anchor stays until a decline is accepted that fails the check by its
+    `design`.
 
     Raises
     ------
@@ -215,7 +219,9 @@ def _build(about: ReferenceFile) -> tuple[object, ...]:
 
 
 def _pooled_mean(*sides: tuple[float | None, int]) -> float | None:
-    """Return the mean of all samples to a tenth, from each side's (mean, n), None unless both are known.
+    """Return the mean of all samples to a tenth, from each side's (mean, n).
+
+    The result is None unless both are known.
 
     >>> _pooled_mean((10.0, 30), (20.0, 10)), _pooled_mean((10.0, 30), (None, 10))
     (12.5, None)
@@ -247,7 +253,7 @@ def _readings(readings: Readings | None) -> dict[str, Any]:
 
 
 def _joined(old: str, new: str) -> str:
-    """Join the engines, versions or hardware of all runs, each once, in the order of the runs.
+    """Join the engines, versions or hardware of all runs, each once.
 
     >>> _joined("0.10", "0.10"), _joined("0.10; 0.11", "0.11"), _joined("0.10", "0.11")
     ('0.10', '0.10; 0.11', '0.10; 0.11')
@@ -290,13 +296,18 @@ def _store(
 
 
 def _reply_row(record: Record) -> dict[str, Any]:
-    """Return a reply as the sidecar keeps it, with its finish reason if it did not end by itself."""
+    """Return a reply as the sidecar keeps it.
+
+    It has its finish reason if it did not end by itself.
+    """
     row = {"id": record.id, "repeat": record.repeat, "reply": record.reply}
     return row | {"finish_reason": record.finish_reason} if record.finish_reason in CUT | REFUSED else row
 
 
 def replaced_figures(path: Path, reason: str | None) -> dict[str, Any]:
-    """Return mean, n, date and commit of the reference that is replaced, if there is one.
+    """Return figures of the reference that is replaced, if there is one.
+
+    They are mean, n, date and commit.
 
     Raises
     ------
@@ -335,14 +346,20 @@ def _by_key(records: Sequence[Record]) -> Places:
 
 
 def _run_digests(records: Sequence[Record], runs: int) -> tuple[str, ...]:
-    """Return a digest of each run's records, in which seconds and replies differ even between equal scores."""
+    """Return a digest of each run's records.
+
+    Seconds and replies differ even between runs of equal scores.
+    """
     repeat = Figures.of(records).columns["repeat"]
     repeats = (1 + int(repeat.max())) // runs
     return tuple(_digest_of(records, np.flatnonzero(repeat // repeats == run), run * repeats) for run in range(runs))
 
 
 def _digest_of(records: Sequence[Record], places: Places, first: int) -> str:
-    """Return the digest of one run's records, in the order of their lines, with repeats counted from 0."""
+    """Return the digest of one run's records.
+
+    They are in the order of their lines, with repeats counted from 0.
+    """
     figures, sha256 = Figures.of(records).take(places), hashlib.sha256()
 
     def keys() -> Iterator[bytes]:  # the first bytes of each line, by which lines are sorted

@@ -70,7 +70,10 @@ class Cache:
         self.digests = FileDigests(folder / FILES)
 
     def before(self, engine: Engine, check: Check, info: EngineInfo) -> Engine:
-        """Put the cache before an engine, or say why it is off and return the engine itself."""
+        """Put the cache before an engine, if it is on.
+
+        Otherwise say why it is off, and return the engine itself.
+        """
         if is_same(check, info):
             why = "it runs what its reference was recorded with, so cached replies would only repeat the reference"
             self._say(f"cache: off for {check.name}: {why}")
@@ -97,7 +100,10 @@ class Cache:
 
 
 def is_same(check: Check, info: EngineInfo) -> bool:
-    """Tell whether a check is an A/A run, of the model and engine that its reference was recorded with."""
+    """Tell whether a check is an A/A run.
+
+    Its model and engine are then those of its reference.
+    """
     about = None if check.recorded is None else check.recorded.about
     return (
         about is not None

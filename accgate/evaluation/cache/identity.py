@@ -1,4 +1,7 @@
-"""What an answer depends on, as a digest that no two models, builds or machines share."""
+"""What an answer depends on, as a digest.
+
+No two models, builds or machines share one.
+"""
 
 import os
 import platform
@@ -49,7 +52,10 @@ class KeyIncomplete(Exception):
 
 @dataclass(frozen=True)
 class Identity:
-    """Who answers: a digest of everything but the request, and a description for people."""
+    """Who answers, as a digest and as a description for people.
+
+    The digest covers everything but the request.
+    """
 
     digest: str
     about: Mapping[str, Any]
@@ -101,10 +107,11 @@ def identity_of(
 
 
 def request_key(request: Request, continuation: str | None = None) -> str | None:
-    """Return the digest of a request, None if its answer is drawn anew each time or names what may change.
+    """Return the digest of a request, or None if it must not be cached.
 
-    With a `continuation` the request is how likely this text is after the prompt. The digest leaves out the sample's
-    id, which engines do not see, but has the repeat.
+    Its answer is then drawn anew each time, or it names what may change. With a `continuation` the request is how
+    likely this text is after the prompt. The digest leaves out the sample's id, which engines do not see, but has the
+    repeat.
     """
     extra = request.extra
     temperature, seed = extra.get("temperature", request.temperature), extra.get("seed", request.seed)
@@ -120,7 +127,7 @@ def request_key(request: Request, continuation: str | None = None) -> str | None
 
 
 def weights(planned: PlannedModel, digest_of: DigestOf) -> str:
-    """Return the digest of a model's files, or its name on the hub with the commit.
+    """Return a model's digest, or its name on the hub with the commit.
 
     Raises
     ------
@@ -137,7 +144,7 @@ def weights(planned: PlannedModel, digest_of: DigestOf) -> str:
 
 
 def named_files(model: Model, folder: Path, digest_of: DigestOf) -> Iterator[tuple[str, str]]:
-    """Yield (name, digest) of every file or folder that options or sampling name, as an adapter.
+    """Yield (name, digest) of every file or folder that options or sampling name.
 
     Raises
     ------

@@ -56,7 +56,10 @@ class Shelf:
             self._say(f"cache: {path} cannot be read: {error.strerror}")
 
     def get(self, key: str | None) -> Answer | None:
-        """Return the answer to a request, None where it has no key or no whole line."""
+        """Return the answer to a request, if there is one.
+
+        A request without a key has none, nor has one whose line is damaged.
+        """
         if key is None or (place := self._places.get(key.encode())) is None:
             return None
         path, offset = place
@@ -119,7 +122,10 @@ def _line(key: str, answer: Answer, identity: str) -> bytes:
 
 
 def _answer(line: bytes, key: str, identity: str) -> Answer | None:
-    """Read the answer in a line, None if the line is damaged or was written for another key."""
+    """Read the answer in a line.
+
+    The result is None if the line is damaged or was written for another key.
+    """
     written_for, _, rest = line.rstrip(b"\n").partition(b" ")
     checksum, _, body = rest.partition(b" ")
     if written_for != key.encode() or checksum != _checksum(identity, key, body):

@@ -110,7 +110,10 @@ class Pool:
 
     @property
     def files(self) -> dict[str, str]:
-        """Return the digests of the files that answers depend on, as far as any shard's machine had them."""
+        """Return the digests of the files that answers depend on.
+
+        A file counts if any shard's machine had it.
+        """
         return {name: digest for source in self.sources for name, digest in source.table(FILES).items()}
 
     @property
@@ -153,7 +156,10 @@ def pool_of(check: Check, runs: Mapping[Path, ShardRun]) -> Pool:
 
 
 def plan_mismatches(plan: Mapping[str, Any], runs: Mapping[Path, ShardRun]) -> list[str]:
-    """List how the shards' plans differ from this merge's, in rules or in the version of accgate."""
+    """List how the shards' plans differ from this merge's.
+
+    Plans have the rules and the version of accgate.
+    """
     plans = {HERE: plan} | {str(folder): run.plan for folder, run in runs.items()}
     faults = mismatches("accgate", {place: {"version": each.get("accgate")} for place, each in plans.items()})
     faults += mismatches("accgate record", {place: {RECORDING: each.get(RECORDING)} for place, each in plans.items()})
@@ -211,7 +217,7 @@ def server_mismatches(pools: Sequence[Pool]) -> list[str]:
 
 
 def settings_mismatches(pool: Pool) -> list[str]:
-    """List where a check was evaluated with other settings or samples than this merge's accuracy.toml has."""
+    """List where shards had other settings or samples than this merge."""
     wanted = {**settings_of(pool.whole), PLAN: samples_digest(pool.check.task)}
     places = {HERE: wanted} | {str(source.folder): source.settings for source in pool.sources}
     shared = {place: {key: each[key] for key in each.keys() - OWN} for place, each in places.items()}
@@ -219,7 +225,10 @@ def settings_mismatches(pool: Pool) -> list[str]:
 
 
 def record_faults(pool: Pool) -> Iterator[str]:
-    """Yield the records that belong to no sample, and the samples with different scores in two shards."""
+    """Yield what is wrong with shards' records.
+
+    Records may belong to no sample, and samples may have different scores in two shards.
+    """
     ids, repeats = pool.check.task.samples.ids, pool.check.repeats
     first, differ = np.full(len(ids) * repeats, np.nan), np.zeros(len(ids) * repeats, dtype=bool)
     for source in pool.sources:

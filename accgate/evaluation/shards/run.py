@@ -71,7 +71,10 @@ def _rules(gate: Gate, check: Check, checks: int) -> dict[str, Any]:
 
 
 def _reference_of(check: Check) -> dict[str, Any]:
-    """Return the reference's figures from its file, since a mean computed anew may differ in its last digit."""
+    """Return the reference's figures from its file.
+
+    A mean that is computed anew may differ in its last digit on another machine.
+    """
     if isinstance(check.reference, Scores) and check.recorded is not None:
         about = check.recorded.about
         return {"mean": about.mean, "n": about.n, "sha256": about.scores_sha256}

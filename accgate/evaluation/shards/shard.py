@@ -26,9 +26,10 @@ class Shard:
         return f"{self.index}/{self.count}"
 
     def of(self, task: Task) -> Task:
-        """Reduce the task to this shard's samples, every N-th sample or whole cluster of the order.
+        """Reduce the task to this shard's samples.
 
-        The beginnings of all shards together are thus a beginning of the whole order.
+        These are every N-th sample, or every N-th cluster, of the order. The beginnings of all shards together are thus
+        a beginning of the whole order.
         """
         return task.of(task.samples.take([n for n, unit in enumerate(units(task.samples)) if self.holds(unit)]))
 
@@ -58,7 +59,10 @@ def parse_shard(text: str) -> Shard:
 
 
 def units(samples: Samples) -> Sequence[int]:
-    """Number each sample's cluster in the order from 0, or each sample where there are no clusters."""
+    """Number each sample's cluster in the order, from 0.
+
+    Without clusters, each sample has a number of its own.
+    """
     clusters = samples.names("cluster")
     if clusters is None:
         return range(len(samples))
@@ -68,6 +72,9 @@ def units(samples: Samples) -> Sequence[int]:
 
 
 def samples_digest(task: Task) -> dict[str, Any]:
-    """Return the number of a task's samples and a digest of their ids, which tell two plans apart."""
+    """Return a task's number of samples and a digest of their ids.
+
+    These tell two plans apart.
+    """
     text = "\0".join(task.samples.ids)
     return {"samples": len(task.samples), "sha256": hashlib.sha256(text.encode()).hexdigest()[:16]}

@@ -1,4 +1,7 @@
-"""The other shards of a run, whose records are read from a shared folder while they are written."""
+"""The other shards of a run in a shared folder.
+
+Their records are read while they are written.
+"""
 
 import time
 from collections.abc import Mapping
@@ -44,10 +47,10 @@ class _Sibling:
 
 
 class Siblings:
-    """The finished records of a check that the other shards have, and the `whole` task of all shards.
+    """The finished records of a check that the other shards have.
 
-    Only shards with the same samples, settings, engine, servers and content of files count. Records that cannot be read
-    count as not finished: the run goes on, and `merge` says what is wrong.
+    `whole` is the task of all shards together. Only shards with the same samples, settings, engine, servers and content
+    of files count. Records that cannot be read count as not finished: the run goes on, and `merge` says what is wrong.
     """
 
     def __init__(self, folder: Path, shard: Shard, whole: Task, assignment: Assignment, servers: Servers) -> None:
