@@ -70,21 +70,16 @@ def test_the_first_reference_is_kept_whatever_replaces_it(project: Project) -> N
 
 
 def test_each_replacement_is_written_with_its_difference_to_the_anchor_not_to_the_last(project: Project) -> None:
-    replaced(project, 14, 18)
+    for wrong, commit in ((14, "abc"), (18, "def")):
+        project.answer(right_but(wrong, N))
+        options = RunOptions(project.folder / f"record-out-{commit}")
+        record_gate(load_config(project.config), options, Recording(reason="again", commit=commit))
     history = anchor_of(project).about.history
     assert [step.difference for step in history] == pytest.approx([-2.0, -4.0])
+    assert [step.commit for step in history] == ["abc", "def"]
     for step, wrong in zip(history, (14, 18), strict=True):
         assert step.error == difference_to_anchor(right_but(10, N), right_but(wrong, N))[1]
         assert step.date == datetime.now(timezone.utc).date().isoformat()
-
-
-def test_the_commit_of_every_replacement_is_kept(project: Project) -> None:
-    for number, commit in enumerate(("abc", "def")):
-        project.answer(right_but(12, N))
-        out = project.folder / f"other-{number}"
-        record_gate(load_config(project.config), RunOptions(out), Recording(reason="again", commit=commit))
-    anchor = anchor_of(project)
-    assert [step.commit for step in anchor.about.history] == ["abc", "def"]
 
 
 def test_the_anchor_has_every_run_that_was_pooled_into_the_first_reference(project: Project) -> None:

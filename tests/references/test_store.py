@@ -1,9 +1,7 @@
 """The reference store: what is written, found again, refused, and said when samples have changed."""
 
 import csv
-import gzip
 import hashlib
-import json
 import re
 from collections.abc import Mapping
 from datetime import datetime, timezone
@@ -93,18 +91,6 @@ def test_repeats_and_fractional_points_are_kept_exactly(tmp_path: Path) -> None:
     assert reference.about.repeats == 2
     scores = dict(zip(reference.scores.ids, reference.scores.values.tolist(), strict=True))
     assert [scores[i] for i in project.ids()] == [[1 / 3, 50.0], [99.9, 0.1]]
-
-
-def test_replies_go_to_a_sidecar_unless_refused(tmp_path: Path) -> None:
-    project = Project(tmp_path, n=4)
-    write_lines(project.scores, [{"id": i, "reply": f"{k}"} for k, i in enumerate(project.ids())])
-    assert project.record(args=["--accept-low"]) == 0
-    sidecar = project.store / "m/sums.replies.jsonl.gz"
-    replies = {row["id"]: row["reply"] for row in map(json.loads, gzip.decompress(sidecar.read_bytes()).splitlines())}
-    assert replies == {i: f"{k}" for k, i in enumerate(project.ids())}
-    assert project.record(args=["--accept-low", "--no-replies", "--reason", "smaller"]) == 0
-    assert not sidecar.exists()
-    assert not reference_of(project).replies_path.exists()
 
 
 def test_a_reference_is_not_replaced_without_a_reason_and_nothing_is_evaluated(project: Project, capsys) -> None:

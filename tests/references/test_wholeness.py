@@ -209,9 +209,6 @@ def test_a_recording_in_the_folder_of_a_run_leaves_no_verdict_beside_its_records
     assert record_into(project, "out", "--reason", "again") == 0
     assert not (project.out / "accgate.json").exists()
     assert not (project.out / "report.md").exists()
-
-
-def test_a_recording_that_finishes_the_records_of_a_run_leaves_no_verdict_beside_them(project: Project) -> None:
     rows = answers_of_runs(project, [right_but(9, N)])
     write_lines(project.scores, [*rows[:-1], {**rows[-1], "score": None, "error": "no answer"}])
     assert project.run() == 3

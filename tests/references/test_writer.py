@@ -130,9 +130,11 @@ def test_replies_of_every_run_stay_beside_their_scores(tmp_path: Path) -> None:
     assert {r.key: r.reply for r in reference_of(project).kept_records() if r.reply} == {
         (i, r): str(r) for i in project.ids() for r in (0, 1)
     }
-    sidecar = gzip.decompress((project.store / "m/sums.replies.jsonl.gz").read_bytes()).splitlines()
-    assert [json.loads(line)["repeat"] for line in sidecar] == [0, 1, 0, 1]
+    sidecar = project.store / "m/sums.replies.jsonl.gz"
+    assert [json.loads(line)["repeat"] for line in gzip.decompress(sidecar.read_bytes()).splitlines()] == [0, 1, 0, 1]
     assert reference_of(project).about.repeats == 3
+    assert project.record(args=["--accept-low", "--no-replies", "--reason", "smaller"]) == 0
+    assert not sidecar.exists()
 
 
 def test_a_run_with_other_clusters_is_not_added(project: Project, capsys) -> None:
