@@ -15,7 +15,7 @@ from accgate.records.file import Record
 from accgate.records.log import RecordLog
 from accgate.tasks import Task
 
-# The three numbers of requests in flight come from the simulated engines of tests/evaluation/test_ahead.py.
+# What the last three cost on simulated engines, in time and replies, is held by tests/evaluation/test_ahead.py.
 ROOM = 1.25  # samples of shards that cannot see each other, times those that a healthy run needs on average
 FULL = 8  # requests in flight, or a fifth of the engine's limit, that keep an engine busy
 MANY = 128  # limit of requests in flight from which on a quarter of them, not a fifth, keeps an engine busy

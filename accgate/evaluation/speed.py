@@ -15,7 +15,7 @@ from accgate.planning.cost import Speed
 from accgate.records.file import Record
 from accgate.tasks import Sample, Task
 
-# These come from the simulated engines of tests/evaluation/test_ahead.py and test_speed.py.
+# What these learn of simulated engines is held by tests/evaluation/test_ahead.py and test_speed.py.
 ENOUGH = 8  # replies that an estimate needs
 CONTRAST = 0.2  # least number of replies times the squared coefficient of variation of 1 / in flight, for a fit
 NEARLY = 0.75  # share of the tokens a second with all requests in flight, from which on an engine counts as saturated
