@@ -11,8 +11,7 @@ from accgate.config.config import Config, load_config
 from accgate.decision.progress import early_stop
 from accgate.decision.run import Decided, decide_checks, result_of
 from accgate.errors import BadInput
-from accgate.evaluation.assignment import Observer, Silent
-from accgate.evaluation.options import RunOptions
+from accgate.evaluation.assignment import Observer, RunOptions
 from accgate.evaluation.outcome import EvaluatedRun
 from accgate.evaluation.pair import copy_other_sides
 from accgate.evaluation.rereading import Rereading, reread_run
@@ -69,7 +68,7 @@ def run(
     KeyboardInterrupt
         When SIGINT came: what was in flight has finished and is recorded, there is no result, and `resume` goes on.
     """
-    config, options = load_config(config), RunOptions(Path(out), resume, observer or Silent(), cache)
+    config, options = load_config(config), RunOptions(Path(out), resume, observer or Observer(), cache)
     return run_whole(config, options, rules)
 
 

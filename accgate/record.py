@@ -14,7 +14,7 @@ from accgate._version import __version__
 from accgate.config.config import Config, load_config
 from accgate.engines.identity import change_of
 from accgate.errors import BadInput, CannotEvaluate
-from accgate.evaluation.options import RunOptions
+from accgate.evaluation.assignment import RunOptions
 from accgate.evaluation.outcome import EvaluatedCheck, EvaluatedRun, Evaluation, failures
 from accgate.evaluation.reading import unread_problem
 from accgate.evaluation.rereading import Rereading, reread_records

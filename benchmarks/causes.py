@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from accgate.config.config import load_config, select
-from accgate.evaluation.options import RunOptions
+from accgate.evaluation.assignment import RunOptions
 from accgate.gate import run
 from accgate.record import Recording, record
 from accgate.trials.search import blame

@@ -30,9 +30,8 @@ from accgate.engines.base import Request
 from accgate.engines.openai.engine import OpenAIEngine
 from accgate.engines.openai.options import Options
 from accgate.engines.wire import body_of, json_bytes
-from accgate.evaluation.assignment import Assignment, Silent, Watch, assignment_of
+from accgate.evaluation.assignment import Assignment, Observer, RunOptions, Watch, assignment_of
 from accgate.evaluation.check import evaluate
-from accgate.evaluation.options import RunOptions
 from accgate.evaluation.outcome import Evaluation
 from accgate.planning.checks import Check
 from accgate.record import Recording, record
@@ -310,7 +309,7 @@ async def watched(check: Check, watch: Watch, out: Path) -> tuple[Evaluation, fl
         began = time.perf_counter()
         paths = paths_of(out, check.model, check.task.name)
         assignment = assignment_of(check, engine.describe())
-        done = await evaluate(engine, assignment, paths, observer=Silent(), stop_rule=watch.stop_rule)
+        done = await evaluate(engine, assignment, paths, observer=Observer(), stop_rule=watch.stop_rule)
         return done, time.perf_counter() - began
     finally:
         await engine.close()
@@ -370,7 +369,7 @@ async def evaluated(task: Task, base_url: str, connections: int, out: Path) -> f
     try:
         began = time.perf_counter()
         assignment = Assignment("instant", task, 1, Sampling(), {}, 0.0)
-        done = await evaluate(engine, assignment, paths_of(out, "instant", task.name), observer=Silent())
+        done = await evaluate(engine, assignment, paths_of(out, "instant", task.name), observer=Observer())
         assert len(done.records) == len(task.samples)
         assert not done.failed
         return time.perf_counter() - began

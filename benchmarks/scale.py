@@ -25,7 +25,7 @@ from typing import Any
 from accgate.config.tables import Sampling
 from accgate.engines.base import ModelTable, Reply, Request
 from accgate.engines.ray.engine import RayEngine
-from accgate.evaluation.assignment import Assignment, Silent
+from accgate.evaluation.assignment import Assignment, Observer
 from accgate.evaluation.check import evaluate
 from accgate.records.file import paths_of
 from accgate.result import EngineInfo
@@ -114,7 +114,7 @@ async def measured(engine: RayEngine, task: Task, rounds: int) -> float:
                 began = time.perf_counter()
                 assignment = Assignment("simulated", task, 1, Sampling(), {}, 0.0)
                 paths = paths_of(Path(folder) / str(round_), "simulated", task.name)
-                done = await evaluate(engine, assignment, paths, observer=Silent())
+                done = await evaluate(engine, assignment, paths, observer=Observer())
                 assert len(done.records) == len(task.samples)
                 assert not done.failed
                 rates.append(len(task.samples) / (time.perf_counter() - began))

@@ -23,7 +23,7 @@ from accgate.config.config import load_config
 from accgate.decision.comparison import decide
 from accgate.decision.evidence import Evidence
 from accgate.design import Design
-from accgate.evaluation.options import RunOptions
+from accgate.evaluation.assignment import RunOptions
 from accgate.evaluation.outcome import EvaluatedCheck, EvaluatedRun, Evaluation
 from accgate.gate import decide as decide_run
 from accgate.planning.account import Account, Claim

@@ -32,8 +32,7 @@ from accgate.errors import BAD_INPUT, PASSED, BadInput
 
 if TYPE_CHECKING:
     from accgate.config.config import Config
-    from accgate.evaluation.assignment import Observer
-    from accgate.evaluation.options import RunOptions
+    from accgate.evaluation.assignment import Observer, RunOptions
     from accgate.evaluation.outcome import Interrupted
     from accgate.evaluation.rereading import Rereading
     from accgate.evaluation.shards.run import ShardRun
@@ -162,7 +161,7 @@ def _shard_of(arguments: argparse.Namespace) -> Shard | None:
 
 def _options_of(arguments: argparse.Namespace) -> RunOptions:
     """Return the options of every command that evaluates checks."""
-    from accgate.evaluation.options import RunOptions
+    from accgate.evaluation.assignment import RunOptions
 
     return RunOptions(arguments.out, arguments.resume, observer_of(arguments))
 
@@ -324,9 +323,9 @@ def rules_of(arguments: argparse.Namespace) -> tuple[Config, Rules]:
 def observer_of(arguments: argparse.Namespace) -> Observer:
     """Return the progress bar, or with --quiet a silent observer."""
     if arguments.quiet:
-        from accgate.evaluation.assignment import Silent
+        from accgate.evaluation.assignment import Observer
 
-        return Silent()
+        return Observer()
     from accgate.report.progress import ProgressBar
 
     return ProgressBar(console(stderr=True))

@@ -53,7 +53,7 @@ def blame(arguments: argparse.Namespace) -> int:
 
     cause.json holds the cause, or why none was found.
     """
-    from accgate.evaluation.options import RunOptions
+    from accgate.evaluation.assignment import RunOptions
     from accgate.records.replacement import refuse_unwritable
     from accgate.report.cause import CauseFile, blame_html, blame_markdown, print_blame, write_cause
     from accgate.result import CAUSE, CAUSE_HTML
@@ -120,7 +120,7 @@ def ab_options(command: argparse.ArgumentParser) -> None:
 
 def ab(arguments: argparse.Namespace) -> int:
     """Compare two models, and print what came of each task."""
-    from accgate.evaluation.options import RunOptions
+    from accgate.evaluation.assignment import RunOptions
     from accgate.report.terminal import print_ab
     from accgate.trials.comparison import ab
 

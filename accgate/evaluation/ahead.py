@@ -1,7 +1,4 @@
-"""How far an evaluation that may end early asks ahead.
-
-It is what the next decision can need, and little more.
-"""
+"""How far an evaluation that may end early asks ahead of its next decision."""
 
 import asyncio
 import math
@@ -10,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from accgate.evaluation.assignment import Assignment, ForeseeingStopRule, StopRule
+from accgate.evaluation.assignment import Assignment, ForeseeingStopRule, Foresight, StopRule
 from accgate.evaluation.shards.siblings import Siblings
 from accgate.evaluation.speed import ENOUGH, Saturation, work_in
 from accgate.planning.checks import Check
@@ -18,51 +15,32 @@ from accgate.records.file import Record
 from accgate.records.log import RecordLog
 from accgate.tasks import Task
 
-ROOM = 1.25  # samples that shards evaluate which cannot see each other, times those of a healthy run on average
-FULL = 8  # requests in flight, or a fifth of all that an engine takes, that leave no engine idle
-MANY = 128  # in flight, from which on an engine is one that takes many: a quarter leaves it idle no longer
-MORE = 1.5  # times those few are in flight until then, from the first of their replies on
+# What the last three cost on simulated engines, in time and replies, is held by tests/evaluation/test_ahead.py.
+ROOM = 1.25  # samples of shards that cannot see each other, times those that a healthy run needs on average
+FULL = 8  # requests in flight, or a fifth of the engine's limit, that keep an engine busy
+MANY = 128  # limit of requests in flight from which on a quarter of them, not a fifth, keeps an engine busy
+MORE = 1.5  # times `FULL` in flight after the first replies, while nothing tells how many saturate the engine
 
 
-class FirstSamples:
-    """A stop rule for a part of the order whose other parts are out of sight.
+def first_samples(check: Check, part: Task) -> Foresight | None:
+    """Return a stop rule for a shard that cannot see the other shards.
 
-    It ends after so many of its samples.
-    """
-
-    def __init__(self, samples: int, repeats: int) -> None:
-        self._samples, self._repeats = samples, repeats
-
-    def __call__(self, records: Sequence[Record]) -> bool:
-        """Tell whether these are as many."""
-        return len(records) >= self._samples * self._repeats
-
-    def expected(self) -> int:
-        """Return that number."""
-        return self._samples
-
-    fewest = expected
-
-
-def first_samples(check: Check, part: Task) -> FirstSamples | None:
-    """Return the rule by which a shard asks what the check may need.
-
-    It is what the whole check is expected to need, None where that is not known.
+    The shard ends after its part of the samples that the check is expected to need. None where that number is unknown.
     """
     if check.expected_n_healthy is None:
         return None
     first = check.task.samples.ids[: math.ceil(ROOM * check.expected_n_healthy)]
-    return FirstSamples(int((first.places(part.samples.ids) >= 0).sum()), check.repeats)
+    samples = int((first.places(part.samples.ids) >= 0).sum())
+    return Foresight(lambda records: len(records) >= samples * check.repeats, lambda: samples, lambda: samples)
 
 
 class Prefix:
     """The finished beginning of the order, and whether it decides.
 
-    It is looked at again when it has grown by a fiftieth, and less often while a decision is far: a look costs
-    milliseconds.
-
-    Of a part of the order (`assignment`, with `records`) the beginning is that of the whole: what the `others` of a run
-    have finished is between. `expected` are the samples by which a decision is likely, None where nothing tells.
+    The stop rule looks again when the beginning has grown by a fiftieth, and less often while a decision is far, since
+    a look costs milliseconds. Where the `assignment` is a shard's part, the beginning is that of the whole order, with
+    the records that the `others` have finished in between. `expected` is the number of samples by which a decision is
+    likely, None where that is unknown.
     """
 
     def __init__(
@@ -91,9 +69,9 @@ class Prefix:
         return bisect_left(self._numbers, self._used) * self._repeats
 
     def is_needed(self, place: int, *, surely: bool) -> bool:
-        """Tell whether what is asked at a place of this part is needed.
+        """Tell whether the decision needs a place of this part.
 
-        It is likely to be, or all but certain.
+        Without `surely` it is enough that the decision is likely to need it.
         """
         sure, likely = self.limits
         number, repeat = divmod(place, self._repeats)
@@ -114,12 +92,13 @@ class Prefix:
 
     @property
     def limits(self) -> tuple[float, float]:
-        """Return the places before which what is asked is needed.
+        """Return the places of the order up to which samples are needed.
 
-        The first is sure, the second likely. Both are infinite where all are. The evidence is a walk whose variance
-        grows with its drift (Wald): the samples that the rest of its way takes have about the geometric mean of the
-        rest and the whole as their standard deviation. Half of that is the margin to both sides. Nothing is sure beyond
-        the place at which the run passes if no further sample changes.
+        Samples before the first place are surely needed, samples before the second are likely needed. Both are infinite
+        where all samples are. The evidence is a random walk whose variance grows with its drift (Wald), so the number
+        of samples that it still needs has about the geometric mean of the rest and the whole as its standard deviation.
+        The margin is half of that on both sides. No sample is sure beyond the place at which the check passes if no
+        further sample changes.
         """
         if self.expected is None:
             return self._fewest, math.inf
@@ -132,7 +111,7 @@ class Prefix:
         return max(sure, self._fewest), self._finished + left + margin
 
     def decides(self) -> bool:
-        """Tell whether what is finished now decides."""
+        """Tell whether the samples that are finished now decide."""
         if self._others is not None:
             self._others.refresh()
         while self._finished < self._total and self._is_there(self._finished):
@@ -154,15 +133,12 @@ class Prefix:
         return False
 
     def _step(self) -> int:
-        """Return the samples by which the beginning grows between two looks."""
+        """Return how many samples are added between two looks."""
         far = 0 if self.expected is None else min((self.expected - self._used) // 4, self._longest_step)
         return max(1, self._used // 50, far)
 
     def _foresee(self) -> tuple[int | None, int]:
-        """Return the samples by which a decision is likely.
-
-        It adds the places that a pass takes at least.
-        """
+        """Return the samples of a likely decision, and the fewest records of a pass."""
         rule = self._stop_rule
         return (rule.expected(), rule.fewest() * self._repeats) if isinstance(rule, ForeseeingStopRule) else (None, 0)
 
@@ -170,11 +146,11 @@ class Prefix:
 class Places:
     """The places of the order that have no record, each once.
 
-    They go as far ahead as the beginning's limits allow. What is sure to be needed begins at once. Of the rest, few are
-    in flight until it shows how many saturate the engine: those that keep it busy, and from the first of their replies
-    on half as many more, then twice as many with every `ENOUGH` replies. Past what is likely to be needed, as few keep
-    it busy. Where less than half of what it takes saturates the engine, half of what does is in flight beyond what is
-    sure: more would slow each other, and a decision waits for the first of them.
+    They go as far ahead as the limits of `prefix` allow. Places that are surely needed begin at once. Of the others,
+    only as many are in flight as keep the engine busy until its replies show how many saturate it: half as many more
+    after the first reply, and twice as many with every `ENOUGH` replies. Past the likely places, only as many as keep
+    it busy. Where less than half of its limit saturates the engine, half of that number is in flight beyond the sure
+    places: more would slow each other down, and the decision waits for the first of them.
     """
 
     def __init__(
@@ -197,9 +173,9 @@ class Places:
         self._freed = asyncio.Event()
 
     async def next(self, is_over: Callable[[], bool]) -> int | None:
-        """Return the next place.
+        """Return the next place, or None at the end.
 
-        None where there is no more to ask. It waits while only places past the limits are left.
+        It waits while all places that are left are past the limits.
         """
         while not is_over() and self._next is not None:
             if self._may_begin(self._next):
@@ -213,10 +189,7 @@ class Places:
         return None
 
     def free(self, place: int, record: Record) -> None:
-        """Let those that wait look again.
-
-        The record of a place has finished.
-        """
+        """Note that the record of a place has finished, and let waiting callers look again."""
         self._saturation.end(self._began.pop(place), work_in(record))
         self._telling += place in self._tellers
         self._tellers.discard(place)

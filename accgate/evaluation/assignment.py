@@ -1,4 +1,4 @@
-"""What is evaluated of a check, and who watches it."""
+"""What is evaluated of a check, how, and who watches it."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
-from typing import Any, Protocol, runtime_checkable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from accgate.config.tables import Sampling
 from accgate.engines import split_options
@@ -18,13 +19,16 @@ from accgate.records.file import ENVIRONMENT, FILES, OPERATIONAL, PLAN, SILENT, 
 from accgate.result import EngineInfo
 from accgate.tasks import Task
 
+if TYPE_CHECKING:
+    from accgate.evaluation.cache.engine import Cache
+
 
 @dataclass(frozen=True)
 class Assignment:
-    """What is evaluated.
+    """The samples that a model is asked, each `repeats` times.
 
-    It is a model on the samples of a task, each `repeats` times. Of a check's part, `whole` is the number of records of
-    the whole check. With `silence_is_loss` a reply that is empty or cut off is a lost answer, and ends no evaluation.
+    Where the task is a shard's part of a check, `whole` counts the records of the whole check. With `silence_is_loss`
+    an empty or cut-off reply is a lost answer, and never ends the evaluation.
     """
 
     model: str
@@ -39,17 +43,11 @@ class Assignment:
 
     @cached_property
     def most_failed(self) -> int:
-        """Number of records that may fail.
-
-        With one more the whole check is an error.
-        """
+        """Number of records that may fail before the whole check is an error."""
         return self._most(self.max_failed)
 
     def is_beyond(self, records: Sequence[Record]) -> bool:
-        """Tell whether too many of these records failed, or hold no answer.
-
-        They are more than the whole check may have.
-        """
+        """Tell whether more records failed, or hold no answer, than the whole check may have."""
         figures = Figures.of(records)
         attacked = int(figures.columns["attacked_unread"].sum())
         return int(figures.failed.sum()) > self.most_failed or self.is_unread(self.unread_in(figures), attacked)
@@ -59,13 +57,13 @@ class Assignment:
         return record.is_unread and not (self.silence_is_loss and record.reading in SILENT)
 
     def unread_in(self, figures: Figures) -> int:
-        """Count the replies that count so."""
+        """Count the replies without an answer, except lost answers."""
         return int((figures.unread & ~figures.silent if self.silence_is_loss else figures.unread).sum())
 
     def is_unread(self, unread: int, attacked: int) -> bool:
-        """Tell whether so many replies are unread beyond what the check may have.
+        """Tell whether more replies hold no answer than `max_unread` allows.
 
-        Replies to attacked prompts count apart.
+        `attacked` counts replies to attacked prompts, which have a limit of their own.
         """
         attacks = len(self.task.content.attack)
         return unread > self._most(self.max_unread) or attacked > self._most(self.max_unread * attacks)
@@ -85,7 +83,7 @@ NO_ENGINE = EngineInfo("", "", "")
 def engine_in(settings: Mapping[str, Any]) -> EngineInfo:
     """Return the engine that the settings beside records name.
 
-    Its texts are empty where they do not.
+    What they lack becomes empty text.
     """
     engine, environment = ({} if not isinstance(t := settings.get(k), dict) else t for k in ("engine", ENVIRONMENT))
     name, version, hardware = (str(engine.get(key, "")) for key in ("name", "version", "hardware"))
@@ -95,10 +93,9 @@ def engine_in(settings: Mapping[str, Any]) -> EngineInfo:
 def assignment_of(
     check: Check, info: EngineInfo, shard: Shard | None = None, files: Mapping[str, str] | None = None
 ) -> Assignment:
-    """Return the samples to evaluate of a check, all or a shard's part.
+    """Return the samples of a check to evaluate, all or a shard's part.
 
-    It has the settings that tell two runs apart. `files` are the digests of those that answers depend on, by their
-    names.
+    Its settings tell two runs apart. `files` maps the files that answers depend on to their digests.
     """
     model = check.planned_model.settings
     answering, operational = split_options(model.engine, model.options)
@@ -123,61 +120,37 @@ def assignment_of(
     return replace(whole, task=shard.of(check.task), settings=settings, whole=whole.total)
 
 
-class Observer(Protocol):
-    """Watches an evaluation."""
-
-    def started(self, model: str, task: str, total: int, kept: Sequence[Record]) -> None:
-        """Hear that an evaluation of `total` records begins.
-
-        It has those kept of an earlier run.
-        """
-
-    def finished(self, record: Record) -> None:
-        """Hear that a record was written."""
-
-    def ended(self) -> None:
-        """Hear that the evaluation is over."""
-
-
-class Silent:
-    """An observer that says nothing."""
-
-    def started(self, model: str, task: str, total: int, kept: Sequence[Record]) -> None:
-        """Nothing."""
-
-    def finished(self, record: Record) -> None:
-        """Nothing."""
-
-    def ended(self) -> None:
-        """Nothing."""
-
-
-@runtime_checkable
-class ComparingObserver(Observer, Protocol):
-    """An observer that also hears what the scores are held against.
-
-    It hears how fast the engine answers, too.
-    """
+class Observer:
+    """Watches evaluations. This one does nothing."""
 
     def compares(self, comparison: Comparison) -> None:
-        """Hear what the evaluation that starts next is held against."""
+        """Take note of what the next evaluation is compared with."""
 
     def measures(self, speed: Callable[[], Speed | None]) -> None:
-        """Hear what tells the engine's speed in the next evaluation.
+        """Take note of a function that returns the engine's speed, None while that is unknown."""
 
-        It tells once it shows.
+    def started(self, model: str, task: str, total: int, kept: Sequence[Record]) -> None:
+        """Take note that an evaluation of `total` records begins.
+
+        Those `kept` from an earlier run are among them.
         """
+
+    def finished(self, record: Record) -> None:
+        """Take note of a record that was written."""
+
+    def ended(self) -> None:
+        """Take note that the evaluation is over."""
 
 
 @dataclass(frozen=True)
 class Limits:
-    """What decides a check after the first `n` of `n_max` samples of its order.
+    """How near a check is to a decision after some samples, in points.
 
-    It is in points. `difference` is that of these samples. It is a regression once `p_value` is at most `allowed`, the
-    type I error that may be spent by then, 0 before enough samples changed. A difference no worse than `passes` rules
-    out a drop of theta; None where nothing yet would. `share` says how much of the evidence for a pass is there, from 0
-    to 1. A test that looks only now and then does so next after `next_n` samples. If none of the next samples changes,
-    it passes after `soonest`.
+    These are the first `n` of `n_max` in the order. A regression is decided once `p_value` is at most `allowed`, the
+    type I error that may be spent by then; it is 0 before enough samples changed. A `difference` no worse than `passes`
+    rules out a drop of theta; None while no difference would. `share` is the part of the evidence for a pass that is
+    there, from 0 to 1. A test that looks only now and then looks next after `next_n` samples. If no further sample
+    changes, the check passes after `soonest`.
     """
 
     n: int
@@ -194,11 +167,12 @@ class Limits:
 
 @dataclass(frozen=True)
 class Comparison:
-    """What the scores of a check are held against while it runs.
+    """What the scores of a check are compared with while it runs.
 
     `reference` has the mean score of each sample, or the mean of all; None where a check has no reference, or is
-    decided on another statistic than the mean. `limits` says how near a decision is, None where nothing ends early.
-    `estimate` says when it is expected, at a speed and with so many records done, of which so many took no time.
+    decided on another statistic than the mean. `limits` returns how near a decision is, None where the check cannot end
+    early. `estimate` takes a speed, the number of finished records and how many of these took no time, and returns when
+    a decision is expected.
     """
 
     reference: Mapping[str, float] | float | None = None
@@ -206,39 +180,63 @@ class Comparison:
     estimate: Callable[[Speed, int, int], Estimate] | None = field(default=None, compare=False)
 
 
-class StopRule(Protocol):
-    """Says whether the first samples of the order, all finished, decide the check already."""
-
-    def __call__(self, records: Sequence[Record]) -> bool:
-        """Tell whether the first samples decide.
-
-        `records` holds every repeat of them, in the order.
-        """
+# Tells whether the first samples of the order decide the check. Its records hold every repeat of them, in the order.
+StopRule = Callable[[Sequence[Record]], bool]
 
 
 @runtime_checkable
-class ForeseeingStopRule(StopRule, Protocol):
+class ForeseeingStopRule(Protocol):
     """A stop rule that foresees how many samples a decision is likely to need."""
 
-    def expected(self) -> int | None:
-        """Return the samples of the order by which a decision is likely.
+    def __call__(self, records: Sequence[Record]) -> bool:
+        """Tell whether these records decide."""
 
-        It is at the records seen last, None where nothing tells.
-        """
+    def expected(self) -> int | None:
+        """Return the number of samples by which a decision is likely, if known."""
 
     def fewest(self) -> int:
-        """Return the samples that a pass takes if none of the next changes.
+        """Return the samples after which the check passes if no further one changes.
 
-        They are of the order, 0 where nothing tells.
+        It is 0 where that is unknown.
         """
 
 
 @dataclass(frozen=True)
-class Watch:
-    """What goes on beside the evaluation of a check.
+class Foresight:
+    """A stop rule made of functions, those of a `ForeseeingStopRule`."""
 
-    It is what may end it early, and what its scores are held against.
-    """
+    decides: StopRule
+    expected: Callable[[], int | None]
+    fewest: Callable[[], int]
+
+    def __call__(self, records: Sequence[Record]) -> bool:
+        """Tell whether these records decide."""
+        return self.decides(records)
+
+
+@dataclass(frozen=True)
+class Watch:
+    """What may end a check early, and what its scores are compared with."""
 
     stop_rule: StopRule | None = None
     comparison: Comparison = field(default_factory=Comparison)
+
+
+@dataclass(frozen=True)
+class RunOptions:
+    """The options of a run, which do not decide what its checks are.
+
+    Records are written to `out`, and `resume` keeps those that are there. The `cache` answers what it has of the same
+    model. With a `shard` only its samples are asked. Shards that share the folder `together` stop once their finished
+    samples decide the check; with `first` a shard asks only its part of the samples that each check is expected to
+    need. A `whole` run asks every sample, though its verdict may be known before.
+    """
+
+    out: Path
+    resume: bool = False
+    observer: Observer = field(default_factory=Observer)
+    cache: Cache | None = None
+    shard: Shard | None = None
+    together: Path | None = None
+    first: bool = False
+    whole: bool = False

@@ -1,6 +1,6 @@
 """The evaluation of one check, from prompts to scored records.
 
-A bounded number is in flight, and each record is written as it finishes.
+A bounded number of requests is in flight, and each record is written as it finishes.
 """
 
 import asyncio
@@ -11,7 +11,7 @@ from accgate.engines import Engine, all_or_first_error, useful_in_flight
 from accgate.engines.base import side_by_side
 from accgate.errors import writing
 from accgate.evaluation.ahead import Places, Prefix
-from accgate.evaluation.assignment import Assignment, ComparingObserver, Observer, StopRule
+from accgate.evaluation.assignment import Assignment, Observer, StopRule
 from accgate.evaluation.interruption import Stop
 from accgate.evaluation.outcome import Evaluation
 from accgate.evaluation.rereading import reread
@@ -39,28 +39,31 @@ async def evaluate(
     stop: Stop | None = None,
     clock: Callable[[], float] = time.perf_counter,
 ) -> Evaluation:
-    """Ask what no earlier run answered, score it and write it down.
+    """Ask, score and record the samples that no earlier run answered.
 
-    Stops early, with `complete` False, once more than `max_failed` of the records have failed, or more than
-    `max_unread` hold no answer: the check is an error whatever follows. Stops early with `stopped` once `stop_rule`
-    says that the finished beginning of the order decides; answers still awaited are then dropped, since those that
-    come first are no random subset. Of a part of the order that is the beginning of all parts, which `others` evaluate.
-    Once a stop is requested, no further sample is asked, and requests in flight have its grace to finish.
-    `fault_of` says of who answers and marks why that may not be recorded, as soon as it shows.
+    The evaluation ends early, with `complete` False, once more than `max_failed` of the records have failed, or more
+    than `max_unread` hold no answer: the check is an error whatever follows. It ends early with `stopped` once
+    `stop_rule` says that the finished beginning of the order decides. Answers still awaited are then dropped, since
+    those that come first are no random subset. For a shard, that is the beginning of the whole order, of which `others`
+    evaluate the other parts. Once a stop is requested, no further sample is asked, and requests in flight have its
+    grace to finish. `fault_of` says why replies of these models and judges may not be recorded, once it is known who
+    they are.
 
     Raises
     ------
     OtherJudge
-        For what `fault_of` says.
+        When `fault_of` names a fault.
     CannotEvaluate
         When the engine or the disk fails for good; finished records are kept.
     """
     task = assignment.task
     scoring = scoring or ByFunction()
-    settings_file = SettingsFile(Servers.of(engine, scoring), assignment, paths, fault_of)
+    settings_file = SettingsFile(Servers(engine, scoring), assignment, paths, fault_of)
     settings_file.begin(anew=not earlier)
     writer = RecordWriter(paths.records, earlier)
-    records = _log(assignment, paths, earlier, writer.starts)
+    ids, repeats = task.samples.ids, assignment.repeats
+    records = empty_log(paths.records, ids, repeats)
+    records.put_all(places_in(ids, repeats, earlier), earlier, writer.starts)
     unread, attacked = assignment.unread_in(records.figures), int(records.figures.columns["attacked_unread"].sum())
     in_flight = engine.concurrency if stop_rule is None else useful_in_flight(engine)
     prefix = None if stop_rule is None else Prefix(stop_rule, records, assignment, in_flight, others)
@@ -76,10 +79,9 @@ async def evaluate(
     async def work() -> None:
         nonlocal failed, unread, attacked
         while (place := await places.next(is_over)) is not None:
-            sample, repeat = task.samples[place // assignment.repeats], place % assignment.repeats
             had_learned = asker.thoughts.unopened
-            record = await asker.record(sample, repeat)
-            settings_file.update()  # before a record that it is of
+            record = await asker.record(task.samples[place // repeats], place % repeats)
+            settings_file.update()  # before the record, so that no record lacks who made it
             records.put(place, record, writer.append(record))
             if asker.thoughts.unopened and not had_learned and _reread(task, records, writer):
                 unread = assignment.unread_in(records.figures) - assignment.counts(record)
@@ -90,8 +92,7 @@ async def evaluate(
                 decided.set()
             places.free(place, record)
 
-    if isinstance(observer, ComparingObserver):
-        observer.measures(places.speed)
+    observer.measures(places.speed)
     observer.started(assignment.model, task.name, assignment.total, records.present)
     began = clock()
     prompts = asyncio.create_task(asyncio.to_thread(_write_prompts, assignment, paths))
@@ -121,18 +122,17 @@ async def evaluate(
 
 
 def _used(prefix: Prefix, records: RecordLog, assignment: Assignment) -> int:
-    """Count the records that a check that was decided early is decided on.
+    """Count the records on which an early decision stands, of a shard its own.
 
-    Of a part of the order they are those of the part. What ended after the decision counts too, as the records' file
-    does not show which did.
+    Records that finished after the decision count too, since the file does not show which these are.
     """
     return beginning_of(records.places(), assignment.repeats) if assignment.whole is None else prefix.used
 
 
 def _write_prompts(assignment: Assignment, paths: RecordPaths) -> None:
-    """Write the prompts beside the records, in a thread.
+    """Write the prompts beside the records.
 
-    Packing them takes longer than asking the first.
+    It runs in a thread, since compressing them takes longer than asking the first sample.
     """
     rows = ({"id": sample.id, "prompt": sample.prompt} for sample in assignment.task.samples)
     with writing(paths.prompts, "name another folder with --out, or make room in this one"):
@@ -140,35 +140,23 @@ def _write_prompts(assignment: Assignment, paths: RecordPaths) -> None:
 
 
 def _reread(task: Task, records: RecordLog, writer: RecordWriter) -> bool:
-    """Read again what was read before the prompt showed to open thoughts.
+    """Read all records again now that the prompt is known to open thoughts.
 
-    Return whether that changed any.
+    Return whether any record changed.
     """
-    places, before = records.places(), list(records.present)
+    before = list(records.present)
     again = [reread(task, record) for record in before]
     if all(new is old for new, old in zip(again, before, strict=True)):
         return False
     writer.rewrite(again)
-    for place, record, start in zip(places.tolist(), again, writer.starts, strict=True):
-        records.put(place, record, start)
+    records.put_all(records.places(), again, writer.starts)
     return True
 
 
-def _log(assignment: Assignment, paths: RecordPaths, earlier: Sequence[Record], starts: Sequence[int]) -> RecordLog:
-    """Return a place for each record in the fixed order.
-
-    Those of an earlier run begin at these bytes of the file.
-    """
-    ids, repeats = assignment.task.samples.ids, assignment.repeats
-    log = empty_log(paths.records, ids, repeats)
-    log.put_all(places_in(ids, repeats, earlier), earlier, starts)
-    return log
-
-
 async def _until_decided(work: Awaitable[object], decided: asyncio.Event, stop: Stop) -> None:
-    """Wait for the work, then cancel it.
+    """Wait for the work, or cancel it.
 
-    It ends when the check is decided or the grace of a requested stop is over.
+    It is cancelled once the check is decided, or the grace of a requested stop is over.
     """
     async with side_by_side(work, decided.wait(), stop.wait()) as tasks:
         await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)

@@ -16,11 +16,11 @@ from accgate.tasks.rows import Source
 from accgate.tasks.task import build_task
 from accgate.tasks.tools import tools_of
 
-WHOLE = ("(?s).+", r"(?s)(.+)", r"(?s)\A(.*)\Z")
-ROWS = 10  # that are generated to take one of
-LONGEST = 60  # characters of a regular expression in a sentence
+WHOLE = ("(?s).+", r"(?s)(.+)", r"(?s)\A(.*)\Z")  # regular expressions that take the whole reply
+ROWS = 10  # rows of a generator, of which the first is shown
+LONGEST = 60  # characters of a regular expression that a sentence shows
 SORRY, CUT_OFF = "I'm sorry, but I can't help with that.", "Let us think step by step. First of all,"
-PROSE = (  # {r} is right and {w} is wrong; {R} and {W} are the same as the task wants them written
+PROSE = (  # {r} is the right answer and {w} a wrong one; {R} and {W} are these in the form that the task asks for
     "{R}", "It follows from the question.\n\n{R}", "**{R}**", "So it is $\\boxed{{{r}}}$.", "正确答案是{r}。",
     "At first I thought of {w}, but the answer is {r}.", "{W}", SORRY, "", CUT_OFF,
 )  # fmt: skip
@@ -50,7 +50,7 @@ WEATHER = {"name": "weather", "parameters": {"type": "dict", "required": ["city"
 class Example:
     """A reply, the answer that is read from it, and its points.
 
-    The points are None where only a judge, a test or a real row gives them.
+    The points are None where only a judge, a test or a real row can give them.
     """
 
     reply: str
@@ -93,7 +93,7 @@ def reading_of(definition: Definition) -> str:
 def examples_of(task: Task) -> list[Example]:
     """Return ten replies as the task reads and scores them.
 
-    They answer its first sample, or one that is made up. There are none where no reply is read.
+    There are none if the task reads no reply. The replies answer the task's first sample, or a made-up one.
     """
     if task.content.dataset.parts:
         definition = read_definition(library_file(next(iter(task.content.dataset.parts.values()))))
@@ -115,17 +115,14 @@ def examples_of(task: Task) -> list[Example]:
 
 
 def unread_task(name: str, definition: Definition) -> Task:
-    """Return the task of a definition, with rows only where they are generated."""
+    """Return the task of a definition, without samples unless its rows are generated."""
     if definition.content.dataset.generator is not None:
         return build_task(name, definition, Source({}, seed=0, count=ROWS))
     return Task(name, Samples(()), _metric_of(definition), definition, {})
 
 
 def _metric_of(definition: Definition, *, loaded: bool = True) -> Metric:
-    """Return the metric.
-
-    One that is not installed here gives no points.
-    """
+    """Return a definition's metric. A metric that is not installed here gives no points."""
     try:
         return definition.metric(loaded=loaded and not definition.content.metric.startswith(HARNESS))
     except CannotEvaluate:
@@ -141,16 +138,16 @@ def _example(task: Task, sample: Sample, text: str, calls: Sequence[Sequence[str
     if answer is not None and task.metric.kind == "text":
         try:
             points = score_of(task, sample, answer)
-        except (NotScored, AccgateError):  # a made-up target is none of this metric
+        except (NotScored, AccgateError):  # the metric does not take a made-up target
             points = None
     shown = " ".join([text, *(f"{name}({arguments})" for name, arguments in made)]).strip()
     return Example(shown, answer, points, is_cut)
 
 
 def _sample_of(task: Task) -> tuple[Sample, str]:
-    """Return a sample and the form in which its task finds the right answer.
+    """Return a sample, and the form in which its task finds the answer.
 
-    Of several forms it is the first that fits.
+    It is the first of `FORMS` in which the right answer is read.
     """
     has_row = task.samples and not task.has_tools and task.metric.kind != "code"
     samples = [task.samples[0]] if has_row else list(_made_up(task))
@@ -182,7 +179,7 @@ def _made_up(task: Task) -> Iterator[Sample]:
 
 
 def _target(task: Task, sample: Sample) -> str:
-    """Return the answer that is right, of several the first."""
+    """Return the right answer, the first if there are several."""
     if task.content.targets is None:
         return sample.target
     texts = json.loads(sample.target)

@@ -1,7 +1,4 @@
-"""The files that a model is made of.
-
-Here is which they are, and the digests of their content.
-"""
+"""The files that a model is made of, and the digests of their content."""
 
 import hashlib
 import json
@@ -26,15 +23,15 @@ from accgate.planning.model import PlannedModel
 from accgate.records.file import FILES
 from accgate.records.replacement import write_atomically
 
-CHUNK = 1 << 22  # bytes
-FRESH = 2.0  # seconds: a file changed so lately could change again without its times showing it
+CHUNK = 1 << 22  # bytes between two looks whether a digest is still needed
+FRESH = 2.0  # seconds; the times of a file changed so recently may not show a second change (FAT counts in 2 s)
 AT_ONCE = 8  # files of a folder that are read at the same time
-NOT_READ = frozenset({"download_dir"})  # options that name a folder in which nothing of the answer lies
+NOT_READ = frozenset({"download_dir"})  # options that name a folder on which no answer depends
 OWN_FOLDERS = frozenset({".git", ".cache"})  # what git and the hub's client keep beside a checkpoint
 SERVED_FILES = frozenset(
     {".gguf", ".safetensors", ".bin", ".pt", ".pth", ".onnx", ".engine", ".jinja", ".json", ".yaml", ".yml", ".toml"}
-)  # what a server is given, beside the code that it is
-# What vLLM downloads of a checkpoint, without second copies of its weights; in a process, which can be ended.
+)  # files that a server's command may read, unlike its code
+# Downloads what vLLM would, without second copies of the weights. It runs in a process, which can be killed.
 DOWNLOAD = """
 import sys
 from huggingface_hub import snapshot_download
@@ -44,7 +41,7 @@ skipped = ["original/*", "consolidated*"]
 place = {"revision": revision or None, "cache_dir": folder or None}
 snapshot_download(name, allow_patterns=kept, ignore_patterns=skipped, **place)
 """
-LOOK, PATIENCE = 0.2, 2.0  # seconds between looks at a download, and until a thread that reads is left alone
+LOOK, PATIENCE = 0.2, 2.0  # seconds between looks at a download, and of waiting for a thread that reads
 DigestOf = Callable[[Path], str]
 
 
@@ -55,7 +52,7 @@ class Abandoned(Exception):
 class FileDigests:
     """SHA-256 of files' contents, each read once.
 
-    They are remembered by path, size, times and inode, and in a file if given.
+    Digests are remembered by path, size, times and inode, in the `memory` file if there is one.
     """
 
     def __init__(self, memory: Path | None = None, clock: Callable[[], float] = time.time) -> None:
@@ -69,9 +66,9 @@ class FileDigests:
         Raises
         ------
         OSError
-            When it cannot be read.
+            When the file cannot be read.
         Abandoned
-            When it `is_over` before the end of the file.
+            When `is_over` before the end of the file.
         """
         name, status = str(path.resolve()), path.stat()
         stamp = [status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino, status.st_dev]
@@ -88,7 +85,7 @@ class FileDigests:
     def save(self) -> None:
         """Write the digests down. A folder that cannot be written only costs time later."""
         if self._new and self._memory is not None:
-            with suppress(OSError):  # two runs that save at once too: what is damaged is made anew
+            with suppress(OSError):  # two runs may save at once; a damaged memory is made anew
                 write_atomically(self._memory, json.dumps(self._digests).encode())
                 self._new = False
 
@@ -103,8 +100,8 @@ def _chunks(file: BinaryIO, is_over: Callable[[], bool]) -> Iterator[bytes]:
 def content_of(planned: PlannedModel, digest_of: DigestOf) -> dict[str, str]:
     """Return the digest of every file that a model's answers depend on.
 
-    It is by the name that its table gives it. Only what lies on this machine: a server's weights and names on the hub
-    have none. Of a recording there is none either, since missing samples may be added to it.
+    The keys are the names of the files in the model's table. Only files on this machine count, not a server's weights
+    and not names on the hub. A recording has no digest, since missing samples may be added to it.
 
     Raises
     ------
@@ -119,7 +116,7 @@ def content_of(planned: PlannedModel, digest_of: DigestOf) -> dict[str, str]:
     content = {}
     if model.engine != "openai":  # there it is a name on the server
         try:
-            with suppress(BadInput):  # replicas may have a file that is not here
+            with suppress(BadInput):  # replicas may read a file that only their machines have
                 if (digest := weights_digest(planned, digest_of)) is not None:
                     content[model.model] = digest
         except OSError as error:
@@ -140,17 +137,14 @@ def content_of(planned: PlannedModel, digest_of: DigestOf) -> dict[str, str]:
 def _is_program(word: str, folder: Path) -> bool:
     """Tell whether a word of a server's command is its code.
 
-    Each machine may build it, and it may be corrected.
+    Each machine may build a server of its own, so its code does not count.
     """
     path = path_named(word, folder)
     return path is not None and path.is_file() and path.suffix not in SERVED_FILES
 
 
 def changed_content(earlier: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
-    """Name the files whose content differs between two settings of records.
-
-    Both must tell it.
-    """
+    """Name the files whose content differs between two settings of records that both name them."""
     tables = [table if isinstance(table := settings.get(FILES), Mapping) else {} for settings in (earlier, now)]
     return sorted(name for name in tables[0].keys() & tables[1].keys() if tables[0][name] != tables[1][name])
 
@@ -158,7 +152,7 @@ def changed_content(earlier: Mapping[str, Any], now: Mapping[str, Any]) -> list[
 def _holds_model(path: Path, project: Path) -> bool:
     """Tell whether a path is the folder of a checkpoint, an adapter or a tokenizer.
 
-    One around the project is none.
+    A folder that contains the project is not one.
     """
     around = project.resolve()
     is_model = path.is_dir() and next(path.glob("*config.json"), None) is not None
@@ -168,7 +162,7 @@ def _holds_model(path: Path, project: Path) -> bool:
 def weights_digest(planned: PlannedModel, digest_of: DigestOf) -> str | None:
     """Return the digest of a model's file or folder.
 
-    None where its name is none on this machine.
+    The result is None if there is no such path on this machine.
 
     Raises
     ------
@@ -185,7 +179,7 @@ def weights_digest(planned: PlannedModel, digest_of: DigestOf) -> str | None:
 
 
 def tree_digest(path: Path, digest_of: DigestOf) -> str:
-    """Return the digest of a file, or of all files in a folder with their names."""
+    """Return the digest of a file, or of a folder's files and names."""
     if path.is_file():
         parts = split_parts(path)
         return digest_of(path) if len(parts) < 2 else digest_of_value([[each.name, digest_of(each)] for each in parts])
@@ -207,9 +201,9 @@ def named_texts(table: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def path_named(text: str, folder: Path) -> Path | None:
-    """Return the file or folder that a text names, alone or as `name=path`.
+    """Return the file or folder that a text names, if there is one.
 
-    None where there is none.
+    The text may be the path alone, or `name=path`.
     """
     names = (text, text.partition("=")[2])
     places = (place for name in names if name for place in (path_in(folder, name), Path(name)))
@@ -234,9 +228,9 @@ def digest_of_value(value: Any) -> str:
 
 
 class Prefetch:
-    """The files of a run's next model, read or downloaded while another answers.
+    """The files of a run's next model, read while another model answers.
 
-    They go into memory, and no failure matters.
+    They go into memory, or are downloaded. A failure is ignored: the model's own turn will show it.
     """
 
     def __init__(self, planned: PlannedModel, digests: FileDigests) -> None:
@@ -256,7 +250,7 @@ class Prefetch:
 
     def _read(self, path: Path) -> str:
         self._left -= path.stat().st_size
-        if self._left < 0:  # it would push out what it read first
+        if self._left < 0:  # reading on would push out the files that were read first
             raise Abandoned
         return self._digests(path, self._over.is_set)
 
@@ -273,15 +267,15 @@ class Prefetch:
             self._download.wait()
 
     def end(self) -> None:
-        """Leave the rest to the model's own turn."""
+        """Stop reading and downloading."""
         self._over.set()
         self._thread.join(PATIENCE)
 
 
 def free_memory() -> int:
-    """Return the bytes that the machine has for more.
+    """Return the bytes of available memory, cached files included.
 
-    Files that it can forget are included. There are none where it does not say.
+    The result is 0 if the machine does not say.
     """
     with suppress(OSError, ValueError, StopIteration):
         lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()

@@ -1,6 +1,6 @@
 """Ctrl-C, SIGTERM and SIGHUP during an evaluation.
 
-The first ends it in order, the second at once.
+The first signal stops the run gracefully, the second at once.
 """
 
 import asyncio
@@ -17,14 +17,14 @@ from accgate.signals import SIGNALS, Ending
 
 T = TypeVar("T")
 
-GRACE = 10.0  # seconds for what is in flight when an evaluation is asked to stop
-SHORTER = "ACCGATE_GRACE"  # variable with a shorter time, where whoever stops the run kills it soon
+GRACE = 10.0  # seconds for requests in flight; as long as GitHub and `docker stop` wait before they kill
+SHORTER = "ACCGATE_GRACE"  # environment variable with fewer seconds, as the action's container sets it
 
 
 def grace_of(environ: Mapping[str, str]) -> float:
-    """Return the seconds for what is in flight.
+    """Return the seconds that requests in flight have when a run is stopped.
 
-    They are as the environment says, `GRACE` at most and where it says nothing of use.
+    `ACCGATE_GRACE` may shorten them; other values of it are ignored.
 
     >>> grace_of({}), grace_of({"ACCGATE_GRACE": "4"}), grace_of({"ACCGATE_GRACE": "soon"})
     (10.0, 4.0, 10.0)
@@ -37,9 +37,9 @@ def grace_of(environ: Mapping[str, str]) -> float:
 
 
 class Stop:
-    """A request to stop an evaluation, with `grace` seconds for what is in flight.
+    """A request to stop an evaluation, with `grace` seconds for requests in flight.
 
-    A signal may make it while no event loop runs.
+    A signal may make the request while no event loop runs.
     """
 
     def __init__(self, grace: float = GRACE) -> None:
@@ -61,9 +61,9 @@ class Stop:
             await self._event.wait()
 
     async def unless_requested(self, work: Awaitable[T]) -> T | None:
-        """Return what the work gives.
+        """Return the result of the work, or None if a stop is requested.
 
-        None where a stop is requested before its end, which then cancels it.
+        A requested stop cancels the work.
         """
         async with side_by_side(work, self.wait()) as (working, stopping):
             await asyncio.wait((working, stopping), return_when=asyncio.FIRST_COMPLETED)
@@ -74,8 +74,8 @@ class Stop:
 def interruptible() -> Iterator[Stop]:
     """Return a `Stop` that the first signal requests.
 
-    The second does what it would do without this. Only signals that raise KeyboardInterrupt are taken over, and only in
-    the main thread: a program that uses accgate as a library keeps handlers of its own.
+    A second signal has its usual effect. Only signals that raise KeyboardInterrupt are handled, and only in the main
+    thread: a program that uses accgate as a library keeps its own handlers.
     """
     stop = Stop(grace_of(os.environ))
     main_thread = threading.current_thread() is threading.main_thread()

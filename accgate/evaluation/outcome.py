@@ -16,10 +16,10 @@ from accgate.text import with_stop
 class Evaluation:
     """The records of one (model, task), in the fixed order.
 
-    It is `complete` unless too many failed or held no answer. With `stopped` the check was decided early, on these
-    records: all of the first samples of the order, without a gap. `beyond` are the records of later samples that had
-    finished by then: they cost, and decide nothing. `asked` of the records were not kept of an earlier run, and took
-    `seconds`. `makers` are who answered and who marked.
+    It is `complete` unless too many samples failed or held no answer. A `stopped` check was decided early, on these
+    records: the first samples of the order, without a gap. `beyond` has records of later samples that had finished by
+    then; they count for cost alone. `asked` counts the records that are new in this run, which took `seconds`. `makers`
+    names who answered and who marked.
     """
 
     records: Sequence[Record]
@@ -38,9 +38,9 @@ class Evaluation:
 
 @dataclass(frozen=True)
 class EvaluatedCheck:
-    """A check with its evaluation.
+    """A check with its evaluation, or with the problem that kept it from finishing.
 
-    Or it has the reason why that did not finish, and what it recorded by then.
+    Beside a problem, the evaluation has the records that were written before.
     """
 
     check: Check
@@ -52,7 +52,7 @@ class EvaluatedCheck:
 class EvaluatedRun:
     """What a run evaluated.
 
-    It is its checks, the engine of each model, when it began (ISO 8601) and how long it took.
+    `engines` names the engine of each model; `started` is in ISO 8601.
     """
 
     checks: tuple[EvaluatedCheck, ...]
@@ -63,10 +63,9 @@ class EvaluatedRun:
 
 
 class Interrupted(KeyboardInterrupt):
-    """The run was asked to stop.
+    """A run that was asked to stop.
 
-    What was in flight has ended or had its time. Of its `checks`, `evaluated` are those that it came to, the last of
-    them perhaps in part.
+    `evaluated` has those of its `checks` that it came to; the last of them may have a part of its records.
     """
 
     def __init__(self, checks: Sequence[Check], evaluated: Sequence[EvaluatedCheck]) -> None:
@@ -87,7 +86,7 @@ def failures(item: EvaluatedCheck, consequence: str) -> str:
 def why_incomplete(item: EvaluatedCheck, of: str = "") -> tuple[str, ...]:
     """Say why an evaluation ended before its last sample.
 
-    Too many samples have no score, or replies no answer.
+    Too many samples failed, or too many replies held no answer.
     """
     assert item.evaluation is not None
     check, evaluation = item.check, item.evaluation

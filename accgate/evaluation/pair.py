@@ -1,15 +1,13 @@
-"""Two models asked the same samples at the same time.
-
-It goes on until what both have finished decides.
-"""
+"""Two models asked the same samples at the same time, until their finished samples decide."""
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from itertools import takewhile
 from pathlib import Path
 
 from accgate.errors import writing
-from accgate.evaluation.assignment import StopRule, Watch
+from accgate.evaluation.assignment import Foresight, Watch
 from accgate.evaluation.outcome import Evaluation
 from accgate.planning.checks import Check
 from accgate.records.file import Record, paths_of
@@ -21,10 +19,9 @@ Records = tuple[Sequence[Record], Sequence[Record]]
 
 
 class SideBySide:
-    """What both sides of a check have finished of the order.
+    """The samples that both sides of a check have finished, and whether these decide it.
 
-    It says whether that decides. `decides` says so of the records of the first samples, finished by both. Without it
-    nothing ends early.
+    `decides` tells that from both sides' records of the first samples. Without it no side ends early.
     """
 
     def __init__(self, check: Check, decides: Decides | None) -> None:
@@ -33,31 +30,31 @@ class SideBySide:
         self._looked = 0
         self._over = False
 
-    def rule(self, side: int) -> StopRule | None:
-        """Return what may end the evaluation of a side.
+    def rule(self, side: int) -> Foresight | None:
+        """Return the stop rule of a side.
 
-        The other then ends at its next answer.
+        Where it ends one side, the other side ends at its next answer.
         """
-        return None if self._decides is None else _Side(self, side)
+        return None if self._decides is None else Foresight(partial(self.look, side), self.expected, lambda: 0)
 
     def end(self, side: int, evaluation: Evaluation | None) -> None:
-        """Note what a side came to. The other ends too where that gives no verdict."""
+        """Note the evaluation of a side.
+
+        An evaluation that gives no verdict ends the other side too.
+        """
         if evaluation is None or not evaluation.complete:
             self._over = True
         else:
             self._finished[side] = evaluation.records
 
     def is_decided_by(self, evaluations: Sequence[Evaluation]) -> bool:
-        """Tell whether these of both sides are whole, or decide."""
+        """Tell whether both sides' evaluations are whole, or decide the check."""
         first, second = common_records(self._check, evaluations)
         is_whole = len(second) == self._check.n * self._check.repeats
         return is_whole or (self._decides is not None and self._decides(first, second))
 
     def look(self, side: int, records: Sequence[Record]) -> bool:
-        """Tell whether both may end.
-
-        These are the finished first records of a side.
-        """
+        """Tell whether both sides may end, given the finished first records of one."""
         self._finished[side] = records
         common = min(map(len, self._finished))
         if not self._over and common > self._looked:
@@ -67,47 +64,28 @@ class SideBySide:
         return self._over
 
     def expected(self) -> int | None:
-        """Return the samples by which a decision is likely, as planned."""
+        """Return the number of samples by which the plan expects a decision."""
         planned = self._check.expected_n_healthy
         return None if planned is None or planned * self._check.repeats <= self._looked else math.ceil(planned)
 
 
-class _Side:
-    """The stop rule of one side."""
-
-    def __init__(self, both: SideBySide, side: int) -> None:
-        self._both, self._side = both, side
-
-    def __call__(self, records: Sequence[Record]) -> bool:
-        """Tell whether what both have finished decides."""
-        return self._both.look(self._side, records)
-
-    def expected(self) -> int | None:
-        """Return the samples by which a decision is likely."""
-        return self._both.expected()
-
-    def fewest(self) -> int:
-        """Return the samples that a pass takes at least, of which nothing tells."""
-        return 0
-
-
-Watches = Mapping[tuple[str, str], Watch | SideBySide]  # by a check's key, with both sides where it has two
+Watches = Mapping[tuple[str, str], Watch | SideBySide]  # by a check's key; `SideBySide` for a check of two sides
 
 
 def common_records(check: Check, sides: Sequence[Evaluation]) -> Records:
-    """Return the records of the samples that both sides have finished.
+    """Return both sides' records of the first samples that both have finished.
 
-    They are from the first of a check's order without a gap.
+    They end before the first sample of the order that a side has not finished.
     """
-    found = [{record.key: record for record in (*each.records, *each.beyond)} for each in sides]
+    by_key = [{record.key: record for record in (*each.records, *each.beyond)} for each in sides]
     keys = ([(id_, repeat) for repeat in range(check.repeats)] for id_ in check.task.samples.ids)
-    finished = takewhile(lambda each: all(key in records for key in each for records in found), keys)
-    both = [(found[0][key], found[1][key]) for each in finished for key in each]
-    return [first for first, _ in both], [second for _, second in both]
+    finished = takewhile(lambda each: all(key in records for key in each for records in by_key), keys)
+    common = [key for each in finished for key in each]
+    return [by_key[0][key] for key in common], [by_key[1][key] for key in common]
 
 
 def copy_other_sides(checks: Sequence[Check], out: Path) -> None:
-    """Put what the other sides replied beside the records, for the report.
+    """Copy the other sides' replies beside the records, for the report.
 
     Raises
     ------

@@ -1,6 +1,6 @@
-"""What a run needs, looked at before anything is asked.
+"""What is looked at before the first request.
 
-It is abilities, memory, servers' models, and recordings' samples.
+These are engines' abilities, memory, servers' models and recordings' samples.
 """
 
 import asyncio
@@ -17,15 +17,14 @@ from accgate.text import count_of, some_of, with_stop
 
 def models_and_judges(checks: Sequence[Check]) -> dict[ModelKey, PlannedModel]:
     """List the models of the checks and their judges, each once."""
-    both = (each for check in checks for each in (check.planned_model, check.judge) if each is not None)
-    return {each.key: each for each in both}
+    return {each.key: each for check in checks for each in (check.planned_model, check.judge) if each is not None}
 
 
 def running_servers(checks: Sequence[Check]) -> dict[ModelKey, PlannedModel]:
-    """Return the models and judges whose servers run already.
+    """Return the models and judges whose servers run before the checks are evaluated.
 
-    They run before the checks are evaluated. Where one of these servers is started then, others on this machine may be
-    the same, or be started with it.
+    If accgate starts one of the servers, the others on this machine are left out: each may be that server, or be
+    started with it.
     """
     each = [(model, server) for model in models_and_judges(checks).values() if (server := model.server()) is not None]
     starts = any(server.starts_server for _, server in each)
@@ -35,9 +34,8 @@ def running_servers(checks: Sequence[Check]) -> dict[ModelKey, PlannedModel]:
 async def refuse_absent(checks: Sequence[Check], running: Mapping[ModelKey, PlannedModel]) -> None:
     """Ask the servers that run already whether they have their models.
 
-    It is before any of these checks is evaluated. The first model's is left out where it starts by asking its server
-    anyway, and its first judge's. A server that does not answer ends nothing: that is told, and it is asked again in
-    its turn.
+    The first model's server and its judge's are left out, since the evaluation begins by asking these. A server that
+    does not answer only causes a warning, and is asked again when its turn comes.
 
     Raises
     ------
@@ -49,9 +47,7 @@ async def refuse_absent(checks: Sequence[Check], running: Mapping[ModelKey, Plan
     soon = models_and_judges(checks[:1]) if checks[0].planned_model.key in running else {}
     later = [model for key, model in models_and_judges(checks).items() if key in running and key not in soon]
     outcomes = await asyncio.gather(*(model.reach() for model in later), return_exceptions=True)
-    faults = [message for outcome in outcomes if isinstance(outcome, BadInput) for message in outcome.messages]
-    if faults:
-        raise BadInput(*dict.fromkeys(faults))
+    _refuse([message for outcome in outcomes if isinstance(outcome, BadInput) for message in outcome.messages])
     for model, outcome in zip(later, outcomes, strict=True):
         if isinstance(outcome, CannotEvaluate):
             what, cause = "model" if model.table == "models" else "judge", with_stop(str(outcome))
@@ -60,22 +56,20 @@ async def refuse_absent(checks: Sequence[Check], running: Mapping[ModelKey, Plan
             raise outcome
 
 
-def models_of(checks: Sequence[Check]) -> dict[str, PlannedModel]:
-    """Return the models of the checks by name, in the checks' order."""
-    return {check.model: check.planned_model for check in checks}
+def _refuse(faults: Iterable[str]) -> None:
+    if distinct := dict.fromkeys(faults):
+        raise BadInput(*distinct)
 
 
 def refuse_unknown_ids(checks: Sequence[Check]) -> None:
-    """Refuse recorded samples that belong to no task.
-
-    They are those of another prompt or dataset.
+    """Refuse recorded samples that belong to no task, as of another prompt or dataset.
 
     Raises
     ------
     BadInput
-        Which, and how many.
+        Which samples, and how many.
     """
-    for name, model in models_of(checks).items():
+    for name, model in {check.model: check.planned_model for check in checks}.items():
         recording = recording_of(model.engine())
         datasets = [check.task.dataset_ids for check in checks if check.model == name]
         if recording is None or None in datasets:
@@ -88,10 +82,9 @@ def refuse_unknown_ids(checks: Sequence[Check]) -> None:
 
 
 def missing_records(engine: Engine, task: Task) -> str | None:
-    """Say which of a task's samples a recording lacks.
+    """Say which of a task's samples a recording lacks, if it lacks some.
 
-    None where it has them all. A sample that was left out is no failed sample, and a test that stops early might never
-    look for it.
+    A missing sample does not count as failed, and a test that stops early might never ask for it.
     """
     recording = recording_of(engine)
     missing = [] if recording is None else recording.missing_ids(task.samples.ids)
@@ -102,24 +95,22 @@ def missing_records(engine: Engine, task: Task) -> str | None:
 
 
 def refuse_unable(asked: Iterable[tuple[Engine, Check]]) -> None:
-    """Refuse checks that their engines cannot answer.
+    """Refuse checks that cannot be evaluated.
 
-    So are those that do not fit into memory beside their judge.
+    Their engine cannot answer them, or their judge does not fit into memory beside the model.
 
     Raises
     ------
     BadInput
         Why, with the alternative, for each of them.
     """
-    faults = [fault for each in asked for ask in (missing_ability, crowding) if (fault := ask(*each))]
-    if faults:
-        raise BadInput(*dict.fromkeys(faults))
+    _refuse(fault for each in asked for fault_of in (missing_ability, crowding) if (fault := fault_of(*each)))
 
 
 def crowding(engine: Engine, check: Check) -> str | None:
-    """Say why a check's model and its judge do not fit into one GPU's memory.
+    """Say why a check's model and judge overfill a GPU, if they do.
 
-    It is there if that is known. Both run while answers are marked.
+    Both are loaded while the judge marks answers.
     """
     share, judge = getattr(engine, "memory_share", None), check.judge
     if share is None or judge is None:
@@ -133,10 +124,7 @@ def crowding(engine: Engine, check: Check) -> str | None:
 
 
 def missing_ability(engine: Engine, check: Check) -> str | None:
-    """Say why an engine cannot answer a check's task, and what can.
-
-    None where it can.
-    """
+    """Say why an engine cannot answer a check's task, and which engine can."""
     task = check.task
     answering = getattr(engine, "inner", engine)  # of replicas, what each of them runs
     if task.has_tools and not getattr(answering, "calls_tools", True):

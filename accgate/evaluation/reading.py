@@ -1,7 +1,4 @@
-"""How a reply is read.
-
-It is its reasoning apart, its answer, and whether it held one.
-"""
+"""How a reply is read, and why too many hold no answer."""
 
 import json
 import re
@@ -21,9 +18,9 @@ from accgate.tasks.tools import parse_reply, reply_json
 from accgate.text import clip, some_of, visible
 from accgate.verdict import Readings
 
-LONGEST = 4_000  # characters of a thought that a record keeps: a quarter from its beginning, the rest from its end
+LONGEST = 4_000  # characters of a thought that a record keeps, a quarter from its beginning, the rest from its end
 EXAMPLES = 3  # replies that a message shows
-WIDTH = 100  # characters of each
+WIDTH = 100  # characters of each of these
 FIXES = {  # of replies without an answer, by kind
     "unread": "correct [extract] of the task",
     "cut": "raise max_tokens",
@@ -36,10 +33,10 @@ ANSWER_TAG = re.compile(r"\s*<answer>\s*\n(.*?)(?:\n\s*</answer>\s*)?\Z", re.DOT
 
 @dataclass
 class Thoughts:
-    """What a run learns of its model's thoughts.
+    """What a run learns about its model's thoughts.
 
-    `unopened` is set once a thought had only its closing mark, since the prompt opens it. A reply of such a model that
-    was cut off without any mark ended within its thought.
+    `unopened` is set once a thought had only its closing mark, which shows that the prompt opens the thought. A reply
+    of such a model that was cut off without any mark ended within its thought.
     """
 
     unopened: bool = False
@@ -47,10 +44,7 @@ class Thoughts:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """A reply as it was read.
-
-    `text` is what follows `reasoning`, and `kind` is as `Record.reading` has it.
-    """
+    """A reply as it was read. `text` follows the `reasoning`; `kind` is that of `Record.reading`."""
 
     text: str
     answer: str | None
@@ -59,10 +53,10 @@ class Reading:
 
 
 def divide(task: Task, reply: Reply, thoughts: Thoughts, opened: str = "") -> tuple[str | None, str | None]:
-    """Divide a reply into what follows its reasoning, and the reasoning.
+    """Divide a reply into the text after its reasoning, and the reasoning.
 
-    The former is None where it ended within. `opened` is the mark with which the prompt opens a thought. A task that
-    keeps the reasoning reads all. Blank lines between a thought and what follows are of neither.
+    The text is None where the reply ended within its reasoning. `opened` is the mark with which the prompt opens a
+    thought. A task that keeps the reasoning gets the whole reply as its text. Blank lines between the two are dropped.
     """
     text, apart = reply.text or "", reply.reasoning
     if task.content.reasoning == "keep":
@@ -79,9 +73,10 @@ def divide(task: Task, reply: Reply, thoughts: Thoughts, opened: str = "") -> tu
 def read(
     task: Task, reply: Reply, thoughts: Thoughts, sample: Sample, *, opened: str = "", recorded: bool = False
 ) -> Reading:
-    """Read a reply to a sample. An empty one that a metric scores whole has an empty answer.
+    """Read a reply to a sample.
 
-    Of a task with tools the text becomes that of `reply_json`, which a `recorded` reply is already.
+    An empty reply has an empty answer if the metric scores the whole reply. For a task with tools the text becomes
+    that of `reply_json`, which a `recorded` reply already is.
     """
     is_read = task.has_tools and recorded
     text, reasoning = (reply.text, reply.reasoning) if is_read else divide(task, reply, thoughts, opened)
@@ -106,7 +101,7 @@ def read(
 def kind_without_answer(text: str | None, reply: Reply) -> str:
     """Return how a reply without an answer was read.
 
-    Its `text` follows the reasoning, None where nothing does.
+    `text` follows the reasoning; it is None where the reply ended within that.
     """
     if reply.finish_reason in CUT:
         return "cut"
@@ -116,8 +111,8 @@ def kind_without_answer(text: str | None, reply: Reply) -> str:
 def kind_of(kind: str, task: Task, sample: Sample, answer: str | None, score: float | None) -> str:
     """Return the kind of a reading once it is scored.
 
-    The metric may know it better than the extraction. A metric that looks for something in the answer says whether that
-    is there. To the others a right reply was read, and be it empty.
+    The metric may know better than the extraction whether a reply holds an answer. A metric that looks for something in
+    the answer says whether it is there. For other metrics, a right answer counts as read even if it is empty.
     """
     if answer is None or score is None or kind == "cut":
         return kind
@@ -126,9 +121,7 @@ def kind_of(kind: str, task: Task, sample: Sample, answer: str | None, score: fl
 
 
 def shorten(reasoning: str | None) -> str | None:
-    """Shorten a thought as a record keeps it.
-
-    Of a long one it is the beginning and the end.
+    """Shorten a long thought to its beginning and end, as a record keeps it.
 
     >>> shorten("a" * 5000)[990:1050]
     'aaaaaaaaaa\\n[... 1,000 characters left out ...]\\naaaaaaaaaaaaa'
@@ -141,23 +134,22 @@ def shorten(reasoning: str | None) -> str | None:
 
 
 def unread_problem(records: Sequence[Record], max_unread: float) -> tuple[str, ...] | None:
-    """Say what is wrong where too many replies hold no answer.
+    """Say that too many replies hold no answer, with the fix and examples.
 
-    It adds how to fix it, and some of the replies. None else. A run in which no reply at all held an answer is wrong
-    whatever `max_unread` allows. Replies to attacked prompts are held to it apart.
+    None where `max_unread` allows them. A run in which no reply at all holds an answer is wrong whatever `max_unread`
+    allows. Replies to attacked prompts have a limit of their own.
     """
     own, attacked = split_readings(records)
     if own is not None and _are_too_many(own, max_unread):
         return _own_problem(records, own, max_unread)
     if attacked is None or not _are_too_many(attacked, max_unread):
         return None
-    replies = "1 reply to an attacked prompt holds"
-    if attacked.replies > 1:
-        replies = f"{attacked.replies:,} replies to attacked prompts hold"
+    one, many = "1 reply to an attacked prompt holds", f"{attacked.replies:,} replies to attacked prompts hold"
     unread = [record.shown_id for record in records if record.attacked_unread]
     ends = (("refused", attacked.refused), ("full", attacked.full), ("cut", attacked.cut))
-    one = next((FIXES[kind] for kind, count in ends if count == attacked.unread), None)
-    fix = one or "correct [extract] of the task, or the text that [[attack]] changes"
+    of_end = next((FIXES[kind] for kind, count in ends if count == attacked.unread), None)
+    fix = of_end or "correct [extract] of the task, or the text that [[attack]] changes"
+    replies = one if attacked.replies == 1 else many
     return (
         f"{attacked.unread:,} of {replies} no answer{_kinds(attacked)}, {_limit(attacked, max_unread)}: {fix}",
         f"attacked samples whose replies hold no answer: {some_of(unread)}",
@@ -165,17 +157,15 @@ def unread_problem(records: Sequence[Record], max_unread: float) -> tuple[str, .
 
 
 def is_beyond_unread(records: Sequence[Record], max_unread: float) -> bool:
-    """Tell whether a larger share of the replies than this holds no answer.
-
-    Replies to attacked prompts count apart.
-    """
+    """Tell whether a larger share of plain or attacked replies than this holds no answer."""
     return any(part is not None and part.share > max_unread for part in split_readings(records))
 
 
 def is_silence_alone(check: Check, records: Sequence[Record]) -> bool:
-    """Tell whether replies hold no answer only because they are empty or cut off.
+    """Tell whether too many replies are unread, only because of silence.
 
-    They are too many, and the reference's were read. Such answers are lost, and no extraction finds them.
+    Without those that are empty or cut off, few enough replies hold no answer. The reference's replies were read, so
+    these answers are lost, and no better extraction would find them.
     """
     own, attacked = split_readings(records)
     if own is None or not check.silence_is_loss or (attacked is not None and _are_too_many(attacked, check.max_unread)):
@@ -203,10 +193,7 @@ def _own_problem(records: Sequence[Record], readings: Readings, max_unread: floa
 
 
 def silence_cause(records: Sequence[Record]) -> str:
-    """Say what a loss comes of whose replies are empty or cut off.
-
-    It adds what to do.
-    """
+    """Explain a loss whose replies are empty or cut off, and say what to do."""
     own, _ = split_readings(records)
     assert own is not None
     what, fix = _cause(records, own)
@@ -214,9 +201,9 @@ def silence_cause(records: Sequence[Record]) -> str:
 
 
 def _cause(records: Sequence[Record], readings: Readings) -> tuple[str, str]:
-    """Say how many replies hold no answer and why.
+    """Say how many replies hold no answer, and how to fix that.
 
-    It adds what to do about each kind, the most frequent first.
+    There is a fix for each kind of reply, the most frequent first.
     """
     unread = [record for record in records if record.is_unread]
     kinds = Counter(kind_of_end(str(record.reading), record.finish_reason) for record in unread)
@@ -238,21 +225,15 @@ def _kinds(readings: Readings) -> str:
 
 
 def kind_of_end(kind: str, finish_reason: str | None) -> str:
-    """Return what a reply without an answer came to.
-
-    It was read as this kind, and the result is a key of `FIXES`.
-    """
+    """Return the key of `FIXES` for a reply that holds no answer."""
     if finish_reason in REFUSED:
         return "refused"
     return "full" if kind == "cut" and finish_reason in FULL else kind
 
 
 def _reply_line(record: Record) -> str:
-    """Write a reply that holds no answer in a line.
-
-    It is its beginning and its end.
-    """
-    text = visible((record.reply or "").strip()[:50_000])
+    """Show the beginning and the end of a reply without an answer, in one line."""
+    text = visible((record.reply or "").strip()[:50_000])  # to make a reply of megabytes visible takes seconds
     if not text:
         within = "" if not record.reasoning else f", after reasoning that ends {_quote(record.reasoning[-WIDTH:])}"
         return f"sample {record.shown_id} replied nothing{within}"

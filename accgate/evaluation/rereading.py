@@ -1,6 +1,6 @@
 """Kept replies, read and scored anew without a model.
 
-It is by other rules, or as those of a prompt that opens a thought.
+The rules may have changed, or a prompt turned out to open the model's thought.
 """
 
 import asyncio
@@ -21,20 +21,20 @@ from accgate.records.figures import Figures
 from accgate.records.file import Record, paths_of, settings_of_run, write_settings
 from accgate.records.finish import CUT
 from accgate.records.log import lines_of, read_log
-from accgate.records.pairing import changed_parts, is_asked_alike, is_rescored
+from accgate.records.pairing import changed_parts, fingerprint_in, is_asked_alike, is_rescored
 from accgate.records.replacement import write_atomically
 from accgate.tasks import HarnessTask, Sample, Task
 
-AT_ONCE = 1_000  # records that are scored at the same time
+AT_ONCE = 1_000  # records that are scored at the same time, so that their replies fit into memory
 
 
 @dataclass(frozen=True)
 class Rereading:
-    """What reading a check's kept replies anew changed.
+    """What reading a check's kept replies anew changed, or the problem that prevented it.
 
-    Or it is why it could not be done. With a `problem` they stay as they are, or are `left_out` where their task scores
-    otherwise now. `changed` has each record that changed as it was and as it is; `means` are those of all scores then
-    and now, points.
+    With a `problem` the records stay as they are, or are `left_out` where the task would score them in another way now.
+    `changed` pairs each changed record with its new reading. `means` has the mean of all scores before and after, in
+    points.
     """
 
     model: str
@@ -49,7 +49,8 @@ class Rereading:
 def reread_run(checks: Sequence[Check], run: Path, out: Path) -> list[Rereading]:
     """Write a run's records into another folder, their replies read anew.
 
-    The run stays as it is. A check that cannot be read anew gets no records there, so that a resumed run asks it again.
+    The run itself does not change. A check that cannot be read anew gets no records in the new folder, so that a
+    resumed run asks it again.
 
     Raises
     ------
@@ -65,7 +66,7 @@ def reread_run(checks: Sequence[Check], run: Path, out: Path) -> list[Rereading]
             done.append(Rereading(*check.key, problem="the run's folder has no records of it", left_out=True))
             continue
         settings, records = settings_of_run(old), read_log(old.records)
-        recorded = {part: str(settings.get(f"task {part}")) for part in check.task.fingerprint}
+        recorded = fingerprint_in(settings)
         again, about = reread_records(check, records, recorded)
         done.append(about)
         if about.left_out:
@@ -81,9 +82,9 @@ def reread_run(checks: Sequence[Check], run: Path, out: Path) -> list[Rereading]
 def reread_records(
     check: Check, records: Sequence[Record], recorded: Mapping[str, str]
 ) -> tuple[Sequence[Record], Rereading]:
-    """Read records anew, and tell what changed.
+    """Read records anew, and report what changed.
 
-    They were made with a task of the `recorded` fingerprint.
+    The records were made with a task of the `recorded` fingerprint.
     """
     fault = _fault(check, recorded)
     try:
@@ -122,7 +123,7 @@ async def _read_all(check: Check, records: Sequence[Record]) -> list[Record]:
 
 
 async def _read(task: Task, sample: Sample | None, record: Record, scoring: Scoring) -> Record:
-    """Read and score a record's reply anew. One that failed stays as it is."""
+    """Read and score a record's reply anew. A failed sample without a reply stays as it is."""
     if record.reply is None and record.score is None:
         return record
     if sample is None or record.reply is None:
@@ -150,10 +151,7 @@ async def _read(task: Task, sample: Sample | None, record: Record, scoring: Scor
 
 
 def _differs(before: Record, after: Record) -> bool:
-    """Tell whether a reading changed.
-
-    Records of a reference have their scores alone.
-    """
+    """Tell whether a reading changed. Records of a reference have no reading, only a score."""
     if before.score != after.score or before.confidence != after.confidence:
         return True
     return before.reading is not None and (before.reading, before.answer) != (after.reading, after.answer)
@@ -166,7 +164,7 @@ def _mean(records: Sequence[Record]) -> float | None:
 
 
 def rescore(task: Task, sample: Sample, record: Record) -> Record:
-    """Score a record's reply as this task does. One without a reply keeps its score.
+    """Score a record's reply as this task does. A record without a reply keeps its score.
 
     Raises
     ------
@@ -188,14 +186,12 @@ def rescore(task: Task, sample: Sample, record: Record) -> Record:
 
 
 def read_again(task: Task, sample: Sample, record: Record) -> tuple[str | None, str]:
-    """Find the answer in a record's reply as its task does.
-
-    Return the kind of that reading, too.
+    """Return the answer in a record's reply, and the kind of its reading.
 
     Raises
     ------
     BadInput
-        When it reads the reasoning too, of which the record has a part.
+        When the task reads the reasoning too, of which a record keeps only a part.
     """
     if task.content.reasoning == "keep" and record.reasoning is not None:
         raise BadInput("not evaluated: its scores need the whole reasoning, which records do not keep")
@@ -209,10 +205,9 @@ def read_again(task: Task, sample: Sample, record: Record) -> tuple[str | None, 
 
 
 def reread(task: Task, record: Record) -> Record:
-    """Read a record anew once it shows that the prompt opens the thought.
+    """Read a record anew once another reply shows that the prompt opens the model's thought.
 
-    A reply that was cut off without any mark then held no answer. That shows only once another reply closes a thought
-    that it did not open.
+    A reply that was cut off without any mark then ended within its thought, and held no answer.
     """
     reply = record.reply
     is_within = record.finish_reason in CUT and record.reasoning is None and record.reading is not None

@@ -1,13 +1,9 @@
-"""What an earlier run left.
-
-It is which of its records a resumed run keeps, and the settings that they were made with.
-"""
+"""The records that a resumed run keeps, and their settings."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -41,12 +37,14 @@ ANEW = "start without --resume in another --out"
 
 
 def refuse_unfinished(paths: RecordPaths) -> None:
-    """Refuse to start anew over records of an unfinished run. Finished, merged and failed ones may go.
+    """Refuse to start anew over scored records of an unfinished run.
+
+    Records of finished and merged runs, and failed records, may be removed.
 
     Raises
     ------
     BadInput
-        When there are such records: how many, and how to go on.
+        When there are such records, with their number and how to go on.
     """
     scored = scored_records(paths)
     settings = settings_of_run(paths) if scored else {}
@@ -56,10 +54,10 @@ def refuse_unfinished(paths: RecordPaths) -> None:
 
 
 def begin_anew(places: Sequence[RecordPaths]) -> None:
-    """Remove what finished runs left, before anything is asked.
+    """Remove the records of finished runs, before anything is asked.
 
-    An engine may never come to some of these checks. Else `--resume` would take an older run's records for those of
-    this one.
+    The run may end before it comes to some of its checks. If their old records stayed, `--resume` would take them for
+    records of this run.
 
     Raises
     ------
@@ -76,10 +74,7 @@ def begin_anew(places: Sequence[RecordPaths]) -> None:
 
 
 def scored_records(paths: RecordPaths) -> Sequence[Record]:
-    """Return what an earlier run left that a resumed one keeps.
-
-    It is all or some of a check's records.
-    """
+    """Return the scored records of a check's file, none where there is no file."""
     if not paths.records.exists():
         return []
     records = read_log(paths.records)
@@ -87,15 +82,14 @@ def scored_records(paths: RecordPaths) -> Sequence[Record]:
 
 
 def resumable_records(assignment: Assignment, paths: RecordPaths, *, resume: bool) -> Sequence[Record]:
-    """Return the scored records that a resumed run keeps. Failed ones are asked again.
+    """Return the scored records that a run keeps, none unless it resumes.
 
-    A finished run starts anew.
+    Failed samples are asked again.
 
     Raises
     ------
     BadInput
-        When unfinished records exist and `resume` was not asked for, or when the earlier run had other settings
-        or samples: what differs.
+        When unfinished records exist without `resume`, or when the earlier run had other settings or samples.
     """
     if not resume:
         refuse_unfinished(paths)
@@ -128,7 +122,7 @@ def check_points(records: Sequence[Record], task: Task, paths: RecordPaths) -> N
 def changed_settings(one: Mapping[str, Any], other: Mapping[str, Any], own: Set[str] = NOT_COMPARED) -> list[str]:
     """Return the keys in which settings of records differ.
 
-    Those that each run has to itself do not count.
+    The `own` keys of each run are left out.
     """
     return sorted(key for key in {*one, *other} - own if one.get(key) != other.get(key))
 
@@ -144,45 +138,22 @@ def _check_settings(assignment: Assignment, paths: RecordPaths) -> None:
         raise BadInput(f"{paths.settings}: {fault}; put the file back, or {ANEW}")
 
 
-@dataclass(frozen=True)
-class Server:
-    """Who answers, or who marks the answers.
-
-    `key` is that in the settings beside records. It has what messages say it did, too.
-    """
-
-    key: str
-    identity: Identity
-    deed: str
-
-
-@dataclass(frozen=True)
 class Servers:
-    """The servers of an evaluation, its judge's among them.
+    """The servers that answer and mark in an evaluation.
 
-    Engines that load what they answer with have none.
+    Engines that run in this process have none.
     """
 
-    all: tuple[Server, ...]
-
-    @classmethod
-    def of(cls, engine: Engine, scoring: Scoring | None = None) -> Servers:
-        """Return the servers that an engine and a judge ask.
-
-        The judge is among the scorings.
-        """
+    def __init__(self, engine: Engine, scoring: Scoring | None = None) -> None:
         asked: list[tuple[str, Engine, str]] = [(SERVED, engine, "answered by")]
         if isinstance(scoring, ByJudge):
             asked.append((JUDGE_SERVED, scoring.engine, f"marked by judge {scoring.name} with"))
-        return cls(tuple(Server(key, who, deed) for key, one, deed in asked if (who := identity_of(one)) is not None))
+        # For each its key in the settings beside records, who it is, and what messages say that it did.
+        self._all = [(key, who, deed) for key, one, deed in asked if (who := identity_of(one)) is not None]
 
     def settings(self) -> dict[str, Any]:
-        """Return who they are as far as they have said it.
-
-        The settings beside records keep it so.
-        """
-        tables = ((server.key, server.identity.settings()) for server in self.all)
-        return {key: table for key, table in tables if table}
+        """Return who the servers say that they are, as settings keep it."""
+        return {key: table for key, identity, _ in self._all if (table := identity.settings())}
 
     def compare(self, other: Mapping[str, Any], where: str) -> None:
         """Refuse the settings of records that another model answered, or another judge marked.
@@ -192,36 +163,35 @@ class Servers:
         BadInput
             Which, and where.
         """
-        for server, table in self._in(other):
-            server.identity.compare(table, where, server.deed)
+        for identity, table, deed in self._in(other):
+            identity.compare(table, where, deed)
 
     def expect_same(self, paths: RecordPaths) -> None:
-        """Tell them who answered and marked the records that a resumed run keeps.
+        """Tell the servers who made the records that are kept.
 
-        No others are ever mixed in.
+        They then refuse replies of another model or judge.
 
         Raises
         ------
         BadInput
             When a server already names another.
         """
-        for server, table in self._in(settings_of_run(paths)):
-            server.identity.expect(table, str(paths.settings), server.deed)
+        for identity, table, deed in self._in(settings_of_run(paths)):
+            identity.expect(table, str(paths.settings), deed)
 
-    def _in(self, settings: Mapping[str, Any]) -> Iterator[tuple[Server, Mapping[str, Any]]]:
-        for server in self.all:
-            if isinstance(table := settings.get(server.key), Mapping):
-                yield server, table
+    def _in(self, settings: Mapping[str, Any]) -> Iterator[tuple[Identity, Mapping[str, Any], str]]:
+        for key, identity, deed in self._all:
+            if isinstance(table := settings.get(key), Mapping):
+                yield identity, table, deed
 
 
 FaultOf = Callable[[Makers], "str | None"]
 
 
 class SettingsFile:
-    """The settings beside the records of an evaluation.
+    """The settings beside the records of an evaluation, with who answers and who marks.
 
-    They have who answers and marks as far as replies say it. `fault_of` says why nothing that these make may be
-    recorded; None where it may.
+    `fault_of` says why replies of these makers may not be recorded, None where they may.
     """
 
     def __init__(self, servers: Servers, assignment: Assignment, paths: RecordPaths, fault_of: FaultOf) -> None:
@@ -238,10 +208,7 @@ class SettingsFile:
         return Makers.of_settings(self.settings())
 
     def begin(self, *, anew: bool) -> None:
-        """Write them before the first record that they are of.
-
-        `anew` is where no record of an earlier run stays.
-        """
+        """Write the settings before the first record. With `anew`, remove the records of an earlier run."""
         with writing(self._paths.settings.parent, "name another folder with --out, or make room in this one"):
             if anew:  # records of an earlier run must never stand beside the settings of this one
                 self._paths.records.unlink(missing_ok=True)
@@ -252,14 +219,14 @@ class SettingsFile:
         write_settings(self._paths, self.settings())
 
     def update(self) -> None:
-        """Write them again where replies said more of who gives them.
+        """Write the settings again where replies said more about who gives them.
 
         Raises
         ------
         OtherJudge
-            When another judge marks than the one that marked the reference.
+            When the judge is not the one that marked the reference.
         CannotEvaluate
-            When they cannot be written.
+            When the settings cannot be written.
         """
         if self._servers.settings() == self._served:
             return
@@ -269,14 +236,11 @@ class SettingsFile:
             self._write()
 
     def end(self, finished: RecordLog, asked: int, seconds: float, *, ended: bool) -> None:
-        """Note how long the new records took.
-
-        It notes, too, whether there is nothing to go on with though some are missing.
-        """
+        """Note how long the new records took, and whether the evaluation `ended` early."""
         settings = self.settings()
         if not finished.figures.cached:  # a cached reply took no time
             settings[MEASURED] = {"records": asked, "seconds": round(seconds, 6)}
-        if ended:  # decided, or the extraction is to be corrected first
+        if ended:  # it was decided, or its extraction must be corrected first: there is nothing to resume
             settings[STOPPED] = int((~finished.figures.failed).sum())
         with writing(self._paths.settings):
             write_settings(self._paths, settings)

@@ -1,6 +1,6 @@
 """Every check evaluated, one engine at a time.
 
-It is two at a time where two models must be equal.
+Two engines run at a time where two models must be equal.
 """
 
 import asyncio
@@ -8,7 +8,6 @@ import contextlib
 import threading
 import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
 from functools import partial
@@ -17,17 +16,15 @@ from pathlib import Path
 from accgate.engines import Engine, all_or_first_error
 from accgate.errors import BadInput, CannotEvaluate
 from accgate.evaluation.ahead import first_samples
-from accgate.evaluation.assignment import NO_ENGINE, ComparingObserver, Silent, StopRule, Watch, assignment_of
+from accgate.evaluation.assignment import NO_ENGINE, Observer, RunOptions, StopRule, Watch, assignment_of
 from accgate.evaluation.check import evaluate
 from accgate.evaluation.files import FileDigests, Prefetch, content_of
 from accgate.evaluation.interruption import Stop, interruptible
-from accgate.evaluation.options import RunOptions
 from accgate.evaluation.outcome import EvaluatedCheck, EvaluatedRun, Evaluation, Interrupted
 from accgate.evaluation.pair import SideBySide, Watches
 from accgate.evaluation.presence import (
     missing_records,
     models_and_judges,
-    models_of,
     refuse_absent,
     refuse_unable,
     running_servers,
@@ -48,10 +45,11 @@ from accgate.result import EngineInfo
 
 
 def evaluate_checks(checks: Sequence[Check], options: RunOptions, watches: Watches | None = None) -> EvaluatedRun:
-    """Evaluate the checks, one engine at a time. A check whose engine fails carries the reason instead.
+    """Evaluate the checks, one engine at a time.
 
-    `watches` may stop the evaluation of a check, by its key, as soon as it is decided. Checks that must equal another
-    side come first, both sides at the same time; what that leaves of the other side's own check is asked in its turn.
+    A check whose engine fails gets the reason instead. `watches` has what may end a check early, by its key. Checks
+    that must equal another side come first, both sides at the same time; the rest of the other side's own check is
+    asked in its turn.
 
     Raises
     ------
@@ -62,7 +60,8 @@ def evaluate_checks(checks: Sequence[Check], options: RunOptions, watches: Watch
     """
     began, clock = datetime.now(timezone.utc), time.monotonic()
     refuse_unwritable(options.out)
-    engines = {name: model.engine() for name, model in models_of(checks).items()}
+    models = {check.model: check.planned_model for check in checks}
+    engines = {name: model.engine() for name, model in models.items()}
     refuse_unable((engines[check.model], check) for check in checks)
     refuse_broken_templates(checks)
     with sole_run(options.out), interruptible() as stop:
@@ -83,13 +82,13 @@ def evaluate_checks(checks: Sequence[Check], options: RunOptions, watches: Watch
     return EvaluatedRun(evaluated, run.infos, began.isoformat(timespec="seconds"), seconds)
 
 
-KEPT = "the samples that were finished before are kept; correct that, then go on with --resume"
+KEPT = "finished samples are kept; correct that, then go on with --resume"
 Content = dict[ModelKey, Mapping[str, str]]  # of the files of each model and judge
 
 
 @dataclass(frozen=True)
 class _Run:
-    """What all checks of a run share, and those evaluated so far."""
+    """What all checks of a run share, and the checks evaluated so far."""
 
     checks: Sequence[Check]
     engines: Mapping[str, Engine]
@@ -106,7 +105,7 @@ class _Run:
     earlier: dict[tuple[str, str], Evaluation] = field(default_factory=dict)  # finished before this run
 
     async def all_models(self) -> None:
-        """Evaluate all checks, as far as no stop is requested."""
+        """Evaluate all checks until a stop is requested."""
         running = running_servers(self.checks)
         for check in self.checks if self.options.resume else ():
             self._find_earlier(check)
@@ -155,7 +154,7 @@ class _Run:
     async def _side_by_side(self, checks: Sequence[Check]) -> None:
         """Evaluate the checks of one model that must equal another, with both engines.
 
-        Where an engine fails, the checks that are left carry the reason.
+        When an engine fails, the checks that are left get the reason.
         """
         others = [check.other_side for check in checks if check.other_side is not None]
         left = [check for check in checks if not self._is_finished(check)]
@@ -176,7 +175,7 @@ class _Run:
     async def _pair(self, engines: Sequence[Engine], check: Check) -> None:
         """Evaluate both sides of a check at the same time.
 
-        Nothing is kept where a stop was requested before they began.
+        Neither side is kept if a stop was requested before both began.
         """
         both, pair = self._both_sides(check)
         await self.scorers.of(check)  # once for both
@@ -200,9 +199,9 @@ class _Run:
         return both if isinstance(both, SideBySide) else SideBySide(check, None), (check.other_side, check)
 
     def _is_finished(self, check: Check) -> bool:
-        """Tell whether a resumed run finds what decides a check of two sides.
+        """Tell whether earlier records decide a check of two sides.
 
-        It then takes that.
+        If they do, they become its evaluation.
         """
         if not self.options.resume:
             return False
@@ -218,33 +217,30 @@ class _Run:
         return True
 
     def _stored(self, check: Check, stops: StopRule | None) -> Evaluation | None:
-        """Return what an earlier run left of a check.
+        """Return an earlier run's evaluation of a check, if nothing is missing.
 
-        It must be the whole, or its beginning ends it.
+        Later records may be missing where `stops` ends the check.
         """
         assignment = assignment_of(check, NO_ENGINE, self.options.shard)
         return earlier_evaluation(assignment, paths_of(self.options.out, *check.key), stops)
 
     @property
     def sides(self) -> list[EvaluatedCheck]:
-        """The other sides that have no check of their own."""
+        """The evaluated other sides that have no check of their own."""
         own = {item.check.key for item in self.evaluated}
         return [item for key, item in self.asked_beside.items() if key not in own]
 
     def _prefetch(self, running: str, until: contextlib.ExitStack) -> None:
-        """Fetch the files of the next model that is left to ask.
-
-        They are read or downloaded until the stack closes, if there is such a model.
-        """
+        """Read or download the next model's files until the stack closes."""
         left = [c.planned_model for c in self.checks if c.key not in self.earlier and c.model != running]
         if following := [each for each in left if each.key not in self.content]:
             until.callback(Prefetch(following[0], self.digests).end)
 
     async def _begin(self, engine: Engine, checks: Sequence[Check], *, starts: bool) -> None:
-        """Start a model's engine while its and its judges' files are read.
+        """Start a model's engine while the files of the model and its judges are read.
 
-        It does not where a stop is requested. Unless it `starts`, nothing is left to ask, and the records of an earlier
-        run say what answered.
+        Without `starts` no sample is left to ask, and the records of an earlier run name the engine. Nothing is noted
+        once a stop is requested.
         """
         model = checks[0].planned_model
         new = {key: each for key, each in models_and_judges(checks).items() if key not in self.content}
@@ -264,13 +260,13 @@ class _Run:
             return
         paths = [paths_of(self.options.out, *check.key) for check in checks]
         self.infos[checks[0].model] = engine.describe() if starts else engine_of(settings_of_run(paths[0]), paths[0])
-        for check, own in zip(checks, paths, strict=True):  # whatever their order: the same must answer the others
+        for check, own in zip(checks, paths, strict=True):  # all first: one model must answer all of these checks
             if check.key in self.earlier or scored_records(own):
-                Servers.of(engine).expect_same(own)
+                Servers(engine).expect_same(own)
 
-    @contextmanager
+    @contextlib.contextmanager
     def _kept_note(self) -> Iterator[None]:
-        """Say that what a run evaluated is kept, where it ends without a result."""
+        """Add to a BadInput that finished samples are kept, if there are any."""
         try:
             yield
         except BadInput as error:
@@ -279,10 +275,7 @@ class _Run:
             raise BadInput(*error.messages, f"{self.options.out}: {KEPT}") from error
 
     def _find_earlier(self, check: Check) -> None:
-        """Note what an earlier run left of a check.
-
-        It must leave nothing to ask.
-        """
+        """Note the evaluation of a check that an earlier run finished, if one did."""
         path, watch = paths_of(self.options.out, *check.key).records, self._watch(check)
         stamp = stamp_of(path)  # as it is read: its turn may come hours later
         stops = watch.stop_rule if self.options.shard is None else None
@@ -296,11 +289,10 @@ class _Run:
     async def check(
         self, engine: Engine, check: Check, beside: Watch | None = None, *, is_shown: bool = True
     ) -> EvaluatedCheck | None:
-        """Evaluate the check.
+        """Evaluate a check.
 
-        None where a stop was requested before its judge had started. What watches it `beside` another side takes the
-        place of its own, and only one of two sides `is_shown`. None where a stop was requested before its judge had
-        started. What watches it `beside` another side takes the place of its own, and only one of two sides `is_shown`.
+        The result is None if a stop was requested before its judge had started. `beside` watches a check that runs
+        beside its other side, in place of the check's own watch. The observer sees only a check that `is_shown`.
         """
         options, info = self.options, self.infos[check.model]
         assignment = assignment_of(check, info, options.shard, self._files_of(check))
@@ -309,9 +301,8 @@ class _Run:
         paths = paths_of(options.out, *check.key)
         earlier = resumable_records(assignment, paths, resume=options.resume or paths.records in self.written)
         watch = beside or self._watch(check)
-        observer = options.observer if is_shown else Silent()
-        if isinstance(observer, ComparingObserver):
-            observer.compares(watch.comparison)
+        observer = options.observer if is_shown else Observer()
+        observer.compares(watch.comparison)
         if beside is None and (evaluation := self.earlier.get(check.key)) is not None:
             observer.started(*check.key, assignment.total, evaluation.records)
             observer.ended()
@@ -320,14 +311,14 @@ class _Run:
             scoring = await self.stop.unless_requested(self.scorers.of(check))
         if scoring is None:
             return None
-        servers = Servers.of(engine, scoring)
+        servers = Servers(engine, scoring)
         if earlier:
             servers.expect_same(paths)
         fault_of = partial(judge_fault, check)
         if fault := fault_of(Makers.of_settings({**assignment.settings, **servers.settings()})):
             return EvaluatedCheck(check, problem=fault)
         answering = engine
-        if options.cache is not None and beside is None:  # kept replies of one side would be those of both
+        if options.cache is not None and beside is None:  # one side's kept replies would answer for both
             answering = options.cache.before(engine, check, info)
         others = None
         if options.shard is not None and options.together is not None:
@@ -352,23 +343,20 @@ class _Run:
         return EvaluatedCheck(check, evaluation)
 
     def item_with_records(self, item: EvaluatedCheck) -> EvaluatedCheck:
-        """Add to the item what it recorded before its engine failed.
+        """Add the records that a check wrote before its engine failed.
 
-        Where its records are not there any more as they were written, it has that reason instead.
+        If the file changed since it was written, the item gets that problem instead.
         """
         path = paths_of(self.options.out, *item.check.key).records
         if path in self.written and self.written[path] != stamp_of(path):
             return EvaluatedCheck(item.check, problem=str(changed_fault(path)))
-        if item.evaluation is None and path.exists():  # of this run, or of the one that it resumes
-            with contextlib.suppress(BadInput):  # damaged: of an earlier run, before its engine started
+        if item.evaluation is None and path.exists():  # of this run, or of the run that it resumes
+            with contextlib.suppress(BadInput):  # a damaged file is an earlier run's, since the engine never started
                 return replace(item, evaluation=unfinished_evaluation(item.check, read_log(path)))
         return item
 
     def _files_of(self, check: Check) -> Mapping[str, str]:
-        """Return the digests of the files on which a check's records depend.
-
-        They are by their names.
-        """
+        """Return the digest of each file that a check's records depend on, by its name."""
         files = dict(self.content[check.planned_model.key])
         if check.judge is not None:
             marks = self.content[check.judge.key]

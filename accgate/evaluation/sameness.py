@@ -1,6 +1,6 @@
-"""Evidence that shows nothing of a model.
+"""Evidence that says nothing about a model.
 
-It is the same for every sample, or has no room for a drop.
+Every sample has the same answer or mark, or the scores are too low for a drop to show.
 """
 
 from collections.abc import Iterable, Sequence
@@ -13,7 +13,7 @@ from accgate.records.scores import is_binary
 from accgate.tasks import Task
 from accgate.text import clip
 
-FEWEST = 20  # samples from which on chance hardly makes evidence alike
+FEWEST = 20  # samples; fewer may well be alike by chance
 WIDTH = 60  # characters of an answer in a message
 # A model that only guesses passes for one that knows something in 1 of 20 recordings, as often as a gate fails without
 # cause. A lower level would refuse more models that do know something: 35 right of 100 with four options are taken.
@@ -24,9 +24,8 @@ LUCK = 0.01  # the share of open answers that are right by accident
 def sameness_fault(task: Task, records: Sequence[Record]) -> str | None:
     """Say why a check's evidence can show nothing, with the fix.
 
-    None where it can. So it is where a judge marks all answers alike, where all are empty and right, where every
-    confidence is the same, where a difference between groups is of one answer to everything, and where an attack
-    changes no prompt.
+    A judge gives all answers the same mark, all answers are empty and right, every confidence is the same, groups
+    differ though all answers are the same, or an attack changes no prompt. None otherwise.
     """
     if len(records) < FEWEST:
         return None
@@ -56,17 +55,14 @@ def _statistic_fault(task: Task, records: Sequence[Record]) -> str | None:
 
 
 def sameness_note(records: Sequence[Record]) -> str | None:
-    """Say that all answers are one and the same although targets differ.
-
-    None where they are not.
-    """
+    """Say that all answers are the same although targets differ, if that is so."""
     if len(records) < FEWEST or not _are_alike_answers(records) or _are_alike(each.target for each in records):
         return None
     return f"all {len(records):,} answers are the same: {_quoted(records[0])}"
 
 
 def _are_alike(values: Iterable[object]) -> bool:
-    """Tell whether all values are one and the same, which is known."""
+    """Tell whether all values are the same, and not None."""
     distinct = {*values}
     return len(distinct) == 1 and None not in distinct
 
@@ -82,9 +78,9 @@ def _quoted(record: Record) -> str:
 def floor_fault(task: Task, records: Sequence[Record]) -> str | None:
     """Say why a recording leaves no room for a drop, if it does not.
 
-    The binomial test asks whether more answers are right than guessing gives: one of each sample's options, the task's
-    own `chance`, or `LUCK`. Of fewer than `FEWEST` samples only none right is too few. Scores other than 0 and 100,
-    those of which lower ones are better, statistics and attacks are not looked at: their usual values may be low.
+    A binomial test compares the right answers with guessing: one of each sample's options, the task's own `chance`, or
+    `LUCK`. Fewer than `FEWEST` samples are refused only if none is right. Scores other than 0 and 100, metrics of which
+    lower is better, statistics and attacks always pass, since their usual values may be low.
     """
     from scipy.special import bdtrc
 

@@ -1,7 +1,4 @@
-"""One sample asked.
-
-It has the request, the reply, the answer read from it, and its score.
-"""
+"""One sample, from its request to the record of its reply, answer and score."""
 
 import math
 import re
@@ -27,7 +24,7 @@ from accgate.tasks.extract import stated_confidence
 class _Answer:
     """The reply to one request, the answer read from it, and its score.
 
-    `reading` is as `Record.reading` has it.
+    `reading` is that of `Record.reading`.
     """
 
     reply: Reply
@@ -40,7 +37,7 @@ class _Answer:
     def kind(self) -> str | None:
         """The reading of a reply to an attacked prompt.
 
-        It has no finish reason of its own in a record.
+        It tells the finish reason too, which the record does not keep.
         """
         if self.reading is None or self.reading == "read":
             return self.reading
@@ -49,9 +46,9 @@ class _Answer:
 
 @dataclass(frozen=True)
 class Asker:
-    """Asks an engine the samples of an assignment, and scores what it replies.
+    """Asks an engine the samples of an assignment, and scores its replies.
 
-    `thoughts` is what it has learned of its model's reasoning.
+    `thoughts` collects what the replies show of the model's reasoning.
     """
 
     engine: Engine
@@ -65,9 +62,9 @@ class Asker:
         return self.assignment.task
 
     async def record(self, sample: Sample, repeat: int) -> Record:
-        """Record one sample, asked as its part of the task is.
+        """Ask one sample, as its part of the task is asked, and return its record.
 
-        Without a reply or score it has the error.
+        A record without a score has an error.
         """
         task = self._task.part_of(sample)
         own = self if task is self._task else replace(self, assignment=replace(self.assignment, task=task))
@@ -149,9 +146,9 @@ class Asker:
         return _Answer(reply, answer, score, confidence, kind)
 
     def _other_way(self, sample: Sample, repeat: int, request: Request) -> Awaitable[_Answer] | None:
-        """Return the answer of a task that does not read one reply.
+        """Return the answer for a task that does not read one reply.
 
-        None of the others.
+        The result is None for all other tasks.
         """
         if isinstance(task := self._task, HarnessTask):
             return self._by_lm_eval(task, sample, repeat)
@@ -170,10 +167,7 @@ class Asker:
         return _Answer(reply, None, score)
 
     async def _by_lm_eval(self, task: HarnessTask, sample: Sample, repeat: int) -> _Answer:
-        """Ask what lm-eval asks, and score the answers as it does.
-
-        The reading is that of the answer behind its filter.
-        """
+        """Ask what lm-eval asks, and score the answers as it does, after its filter."""
         from accgate.tasks.lm_eval.requests import responses_of
 
         question = task.documents[sample.id]
@@ -208,10 +202,7 @@ class Asker:
         return _Answer(reply, label, score, choice.confidence, _kind_of_choice(label))
 
     async def _under_attack(self, sample: Sample, repeat: int, score: float | None) -> list[_Answer | None]:
-        """Return the answer after each attack.
-
-        None where none was made.
-        """
+        """Return the answer to each attacked prompt, None for those that are not asked."""
         task = self._task
         right = score is not None and score == task.metric.best
         return [
@@ -236,10 +227,7 @@ class Asker:
         )
 
     def _check_recorded(self, sample: Sample, score: float | None) -> None:
-        """Refuse a recorded score outside the metric's range.
-
-        It would hide others, and is not a sample's failure.
-        """
+        """Refuse a recorded score outside the metric's range, which could hide losses of other samples."""
         metric = self._task.metric
         if score is not None and not is_in_range(metric, score):
             recording = recording_of(self.engine)
@@ -250,7 +238,7 @@ class Asker:
 
 
 def _kind_of_choice(label: str | None) -> str:
-    """Return how a choice between scored options was read.
+    """Return how a choice between options was read.
 
     Options that tie are no answer.
     """
@@ -260,14 +248,13 @@ def _kind_of_choice(label: str | None) -> str:
 def confidence_of(task: Task, reply: Reply, text: str, *, unread: bool = False) -> float | None:
     """Return how sure the model is of its answer, 0 to 1.
 
-    A reply that says neither an answer nor how sure it is counts as the worst there is: wrong and sure. As a failed
-    sample it would leave every statistic undecided, and as unsure it would make a model that says nothing well
-    calibrated.
+    A reply with neither an answer nor a confidence counts as the worst one: wrong and sure. As a failed sample it would
+    leave every statistic undecided, and as unsure it would make a model that says nothing well calibrated.
 
     Raises
     ------
     NotScored
-        When its reply does not say.
+        When a reply with an answer gives no confidence.
     """
     if task.content.confidence is None or reply.confidence is not None:
         return reply.confidence
@@ -290,9 +277,7 @@ def confidence_of(task: Task, reply: Reply, text: str, *, unread: bool = False) 
 
 
 def _share(text: str) -> float | None:
-    """Read a share of 1 from "0.8", "80%" or "80".
-
-    None where it is none.
+    """Read a share of 1 from "0.8", "80%" or "80", None from other texts.
 
     >>> _share("0.8"), _share("80 %"), _share("80"), _share("120%")
     (0.8, 0.8, 0.8, None)

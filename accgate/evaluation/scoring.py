@@ -1,6 +1,6 @@
 """How an answer gets its points.
 
-It is by the metric's function, by running it, or by a second model's mark.
+They come from the metric's function, from running the answer, or from a judge.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from accgate.engines import Engine, Request, RequestFailed, split_reasoning
 from accgate.errors import AccgateError, CannotEvaluate
 from accgate.metrics import Metric
 from accgate.planning.checks import Check
+from accgate.planning.model import PlannedModel
 from accgate.records.finish import CUT, FULL, REFUSED
 from accgate.records.scores import Scores
 from accgate.references.judge import Makers, other_judge
@@ -29,27 +30,18 @@ if TYPE_CHECKING:
 
 
 class NotScored(Exception):
-    """An answer could not be scored.
-
-    The message becomes the record's `error`.
-    """
+    """An answer that could not be scored. The message becomes the record's `error`."""
 
 
 class JudgeFailed(CannotEvaluate):
-    """A judge marks nothing any more.
-
-    Tasks that it does not mark can go on.
-    """
+    """A judge that marks nothing any more. Tasks without this judge can go on."""
 
     def __init__(self, judge: str, cause: CannotEvaluate) -> None:
         super().__init__(f"judge {judge}: {cause}")
 
 
 class OtherJudge(CannotEvaluate):
-    """Another judge marks than the one that marked the reference.
-
-    Checks with other references can go on.
-    """
+    """A judge that is not the one that marked the reference. Checks with other references can go on."""
 
 
 class Scoring(Protocol):
@@ -95,10 +87,7 @@ def score_of(task: Task, sample: Sample, answer: str) -> float:
 
 
 def in_range(task: Task, score: float) -> float:
-    """Return a metric's score, which must be in its range.
-
-    Raises NotScored for another.
-    """
+    """Return a metric's score, or raise NotScored where it is outside the metric's range."""
     metric = task.metric
     if not is_in_range(metric, score):
         what = f"the metric {metric.name} gave {score:g}, which is outside its range"
@@ -114,18 +103,15 @@ def is_in_range(metric: Metric, score: float) -> bool:
 
 @dataclass(frozen=True)
 class ByRunning:
-    """Points for code that passes its tests, in a sandbox.
-
-    They are 100. `before` runs before a whole program.
-    """
+    """100 points for code that passes its tests in a sandbox. `before` runs before a whole program."""
 
     sandbox: Sandbox
     before: str = ""
 
     async def points(self, task: Task, sample: Sample, answer: str, *, repeat: int = 0) -> float:  # noqa: ARG002
-        """Return 100 where the answer's program passes, else 0.
+        """Return 100 if the answer passes its tests, else 0.
 
-        The target's program ends as it should with the answer in it, or all test cases hold.
+        The tests are the target's program with the answer in it, or test cases.
         """
         from accgate.sandbox.assertions import split_program
         from accgate.sandbox.process import WorkerEnded
@@ -152,15 +138,12 @@ class ByJudge:
     name: str = ""
 
     async def points(self, task: Task, sample: Sample, answer: str, *, repeat: int = 0) -> float:
-        """Scale the last mark in the judge's reply from the rubric's range.
-
-        It is 0 for an empty answer.
-        """
+        """Scale the last mark in the judge's reply from the rubric's range. An empty answer gets 0 unasked."""
         judge = task.content.judge
         assert judge is not None
         assert sample.rubric is not None
         if not answer.strip():
-            return 0.0  # a judge that is shown nothing marks something else
+            return 0.0  # a judge that is shown no answer marks the question instead
         try:
             prompt = sample.rubric.about(answer)
         except CannotRender as error:
@@ -187,9 +170,9 @@ class ByJudge:
 
 
 def request_of(sampling: Sampling, sample: Sample, repeat: int, prompt: str, max_tokens: int) -> Request:
-    """Return the request of a prompt, drawn as a model's table says.
+    """Return the request of a prompt, with a model's sampling.
 
-    `max_tokens` are the task's, for a model that sets none.
+    `max_tokens` is the task's, for a model that sets none.
     """
     return Request(
         id=sample.id,
@@ -205,24 +188,18 @@ def request_of(sampling: Sampling, sample: Sample, repeat: int, prompt: str, max
     )
 
 
-def _mark(judge: JudgeTable, said: str | None) -> float:
-    """Return the mark that a judge's words stand for.
-
-    It is NaN where they stand for none.
-    """
+def _mark(judge: JudgeTable, word: str | None) -> float:
+    """Return the mark that a judge's word stands for, NaN where it is no mark."""
     if judge.marks:
-        return judge.marks.get(said or "", math.nan)
+        return judge.marks.get(word or "", math.nan)
     try:
-        return float(said or "")
+        return float(word or "")
     except ValueError:
         return math.nan
 
 
 class Scorers(AsyncExitStack):
-    """The scorings of a run, made once and used by all its checks.
-
-    They are closed with it (an asynchronous context).
-    """
+    """The scorings of a run, an asynchronous context that makes each once and closes all."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -242,7 +219,8 @@ class Scorers(AsyncExitStack):
         if kind == "code":
             return await self._by_running(check)
         if kind == "judge":
-            return await self._by_judge(check)
+            assert check.judge is not None
+            return await self._by_judge(check.judge)
         return ByFunction()
 
     async def _by_running(self, check: Check) -> Scoring:
@@ -259,11 +237,8 @@ class Scorers(AsyncExitStack):
             self._made[key] = ByRunning(await self.enter_async_context(sandbox), options["before"])
         return self._made[key]
 
-    async def _by_judge(self, check: Check) -> Scoring:
-        judge = check.judge
-        assert judge is not None
-        key = judge.key
-        if key not in self._made:
+    async def _by_judge(self, judge: PlannedModel) -> Scoring:
+        if judge.key not in self._made:
             engine = judge.engine()
             self.push_async_callback(engine.close)
             try:
@@ -271,19 +246,16 @@ class Scorers(AsyncExitStack):
                     await engine.start()
             except CannotEvaluate as error:
                 raise JudgeFailed(judge.name, error) from error
-            self._made[key] = ByJudge(engine, judge.settings.sampling, judge.name)
-        return self._made[key]
+            self._made[judge.key] = ByJudge(engine, judge.settings.sampling, judge.name)
+        return self._made[judge.key]
 
 
 def judge_fault(check: Check, makers: Makers) -> str | None:
-    """Say that another judge marked a run than its check's reference.
-
-    None where nothing shows that.
-    """
+    """Say that another judge marked a run than its check's reference, if that shows."""
     recorded = check.recorded
     if check.judge is None or recorded is None:
         return None
     if not isinstance(check.reference, Scores) and check.reference != recorded.evidence:
-        return None  # the task's table has the mean or the target
+        return None  # the task's table has the mean or the target, so that the reference's marks do not count
     change = recorded.about.makers.judge_change(makers, check.judge.settings.options)
     return None if change is None else other_judge(recorded.path, f"judge {check.judge.name}", change)

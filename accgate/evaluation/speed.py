@@ -1,7 +1,4 @@
-"""How fast an engine answers, learned from its replies.
-
-A probe asks a running server for a few.
-"""
+"""How fast an engine answers, learned from its replies or a probe."""
 
 import asyncio
 import math
@@ -18,43 +15,39 @@ from accgate.planning.cost import Speed
 from accgate.records.file import Record
 from accgate.tasks import Sample, Task
 
-ENOUGH = 8  # replies, from which something is learned
-CONTRAST = 0.2  # replies times the variance of 1 / in flight over its squared mean: less tells nothing
-NEARLY = 0.75  # of the tokens a second that all in flight give: so many saturate it
-PART = 12  # of all replies, one part in so many tells the speed at the latest
+# What these learn of simulated engines is held by tests/evaluation/test_ahead.py and test_speed.py.
+ENOUGH = 8  # replies that an estimate needs
+CONTRAST = 0.2  # least number of replies times the squared coefficient of variation of 1 / in flight, for a fit
+NEARLY = 0.75  # share of the tokens a second with all requests in flight, from which on an engine counts as saturated
+PART = 12  # the speed is shown after a twelfth of all replies at the latest
 
 
 class Saturation:
-    """How many requests in flight give nearly as many tokens a second as `many`.
+    """How many requests in flight nearly saturate an engine, learned from replies.
 
-    It is learned from replies so far. An engine decodes in steps. A step takes `fixed` seconds and `each` for every
-    request in flight, and gives every one a token: of `k` in flight a token costs `fixed / k + each`. That line is
-    fitted to the replies, with weights that bound what a single slow one can do.
+    They give nearly as many tokens a second as `many` requests do. An engine decodes in steps. A step takes `fixed`
+    seconds plus `each` for every request in flight, and gives each request one token, so that with `k` requests in
+    flight a token costs `fixed / k + each`. This line is fitted to the replies, with weights that bound the effect of a
+    single slow reply.
     """
 
     def __init__(self, many: int, clock: Callable[[], float], total: int = 1) -> None:
         self._many = many
-        self.least = min(total, max(ENOUGH, min(2 * many, total // PART)))  # replies that tell the speed of so many
-        self._latest: deque[tuple[float, int]] = deque(maxlen=max(ENOUGH, many // 2))  # time of the engine, tokens
+        self.least = min(total, max(ENOUGH, min(2 * many, total // PART)))  # replies before the speed is told
+        self._latest: deque[tuple[float, int]] = deque(maxlen=max(ENOUGH, many // 2))  # engine's seconds, tokens
         self._clock, self._at = clock, clock()
         self._shares = 0.0  # seconds, each divided by the requests in flight
         self._sums = [0.0] * 5  # of weights, 1 / in flight, cost, and their products
         self.in_flight = self.replies = 0
 
     def begin(self) -> tuple[float, float]:
-        """Note that a request begins.
-
-        Return what its end needs.
-        """
+        """Note that a request begins, and return its mark for `end`."""
         self._pass()
         self.in_flight += 1
         return self._at, self._shares
 
     def end(self, began: tuple[float, float], tokens: int | None) -> None:
-        """Note that a request has ended, with a reply of so many tokens.
-
-        They are as `work_in` has them.
-        """
+        """Note that a request has ended, with the tokens that `work_in` counts."""
         self._pass()
         self.in_flight -= 1
         seconds, share = self._at - began[0], self._shares - began[1]
@@ -69,10 +62,7 @@ class Saturation:
 
     @property
     def enough(self) -> int | None:
-        """Return the fewest in flight that give `NEARLY` what all give.
-
-        None before it shows.
-        """
+        """Return the fewest requests in flight that nearly saturate the engine, None while unknown."""
         weights, x, cost, xx, xcost = self._sums
         if self.replies < ENOUGH or self.replies * (xx * weights - x * x) <= CONTRAST * x * x:
             return None
@@ -82,10 +72,10 @@ class Saturation:
         return max(1, min(math.ceil(fixed / slowest), self._many)) if slowest > 0.0 else self._many
 
     def speed(self, least: int | None = None) -> Speed | None:
-        """Return the speed at the latest replies.
+        """Return the speed over the latest replies, None before there are enough.
 
-        None before there are enough of them. Each is held against its part of the engine's time, so that neither the
-        first replies, which are short, nor those still awaited distort it.
+        Each reply counts with its share of the engine's time, so that neither the first replies, which are short, nor
+        those still awaited distort the speed.
         """
         seconds = sum(share for share, _ in self._latest)
         if self.replies < (self.least if least is None else least) or seconds <= 0.0:
@@ -100,15 +90,18 @@ class Saturation:
 
 
 def work_in(record: Record) -> int | None:
-    """Return the tokens of a record's reply, 0 if nobody counted. None where the engine had nothing to do."""
+    """Return the tokens of a record's reply, 0 if nobody counted.
+
+    The result is None if the engine did no work.
+    """
     is_lost = record.error is not None and record.completion_tokens is None
     return None if record.cached or is_lost else record.completion_tokens or 0
 
 
 class _Unscored:
-    """A scoring that gives no points.
+    """A scoring for a probe, which gives no points.
 
-    A probe runs no code of a reply, and asks no judge.
+    A probe runs no code of a reply and asks no judge.
     """
 
     async def points(self, task: Task, sample: Sample, answer: str, *, repeat: int = 0) -> float:  # noqa: ARG002
@@ -120,9 +113,9 @@ class _Enough(Exception):
 
 
 def probed_speed(check: Check) -> Speed | str:
-    """Measure the speed of a check's running server.
+    """Measure the speed of a check's running server on a few samples.
 
-    It is asked a few samples. Or return why it was not measured.
+    A text says why it was not measured.
 
     Raises
     ------
@@ -139,7 +132,10 @@ def probed_speed(check: Check) -> Speed | str:
 
 
 async def _probe(check: Check, server: Engine) -> Speed | None:
-    """Keep as many samples in flight as the run will, for a few replies."""
+    """Measure the speed of a few replies.
+
+    As many samples are in flight as the run will have.
+    """
     total, in_flight = check.n * check.repeats, useful_in_flight(server)
     saturation = Saturation(in_flight, time.perf_counter, total)
     places = iter(range(min(total, in_flight + saturation.least)))

@@ -1,7 +1,4 @@
-"""The evaluation that records make up.
-
-It is one that an earlier run finished, or one that is read again.
-"""
+"""Evaluations made of records that an earlier run wrote."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -27,7 +24,7 @@ from accgate.records.file import (
 )
 from accgate.records.ids import Places
 from accgate.records.log import RecordLog, beginning_of, in_fixed_order, read_log
-from accgate.records.pairing import PARTS, changed_parts, is_rescored
+from accgate.records.pairing import PARTS, changed_parts, fingerprint_in, is_rescored
 from accgate.references.judge import Makers
 from accgate.result import EngineInfo
 from accgate.tasks import Sample, Samples, Task, recorded_samples
@@ -40,11 +37,11 @@ OWN = {"records", *NOT_COMPARED}
 def finished_evaluation(
     assignment: Assignment, present: Sequence[Record], places: Places, stops: StopRule | None, makers: Makers
 ) -> Evaluation | None:
-    """Build the evaluation of an assignment.
+    """Build the evaluation of an assignment, None where it lacks records that it needs.
 
-    None where records are missing that it needs. `present` are its records in the fixed order, at these places of it.
-    Where later ones are missing, the beginning must decide the check by its rule. What is missing cannot change the
-    verdict: a sequential test goes by the first sample after which it decides.
+    `present` has its records in the fixed order, at these `places`. Later records may be missing if the beginning
+    decides the check by `stops`. They could not change the verdict, since a sequential test goes by the first sample
+    after which it decides.
     """
     if assignment.is_beyond(present):
         return Evaluation(present, complete=False, makers=makers)
@@ -58,9 +55,7 @@ def finished_evaluation(
 
 
 def earlier_evaluation(assignment: Assignment, paths: RecordPaths, stops: StopRule | None) -> Evaluation | None:
-    """Build the evaluation that an earlier run finished.
-
-    Nothing must be left to ask. None where something is.
+    """Build the evaluation that an earlier run finished, None where samples are left to ask.
 
     Raises
     ------
@@ -70,13 +65,13 @@ def earlier_evaluation(assignment: Assignment, paths: RecordPaths, stops: StopRu
     if not (paths.records.exists() and paths.settings.exists()):
         return None
     settings = settings_of_run(paths)
-    if STOPPED not in settings and count_lines(paths.records) < assignment.total:  # quicker than to read them
+    if STOPPED not in settings and count_lines(paths.records) < assignment.total:  # faster than reading records
         return None
     records = read_log(paths.records)
     if not records or records.figures.failed.any():  # failed samples are asked again
         return None
     present, places = in_fixed_order(assignment.task.samples.ids, assignment.repeats, records)
-    if (places < 0).any():  # of another plan, as whoever resumes is told
+    if (places < 0).any():  # records of another plan, which `resumable_records` refuses
         return None
     return finished_evaluation(assignment, present, places, stops, Makers.of_settings(settings))
 
@@ -104,13 +99,12 @@ def unfinished_evaluation(check: Check, log: RecordLog) -> Evaluation:
 def read_evaluation(checks: Sequence[Check], out: Path, stop_rule_of: StopRuleOf) -> EvaluatedRun:
     """Read what a run's folder holds of every check, to decide again.
 
-    `stop_rule_of` gives the rule by which a check may have ended early. Without it, and without its leave, every sample
-    must be there.
+    `stop_rule_of` gives the rule by which a check may have ended early. Otherwise every sample must have its record.
 
     Raises
     ------
     BadInput
-        For records or settings that are missing, damaged, or not of these checks: which, and how many.
+        For records or settings that are missing, damaged, or not of these checks.
     """
     items, engines = [], {}
     for planned in checks:
@@ -127,13 +121,13 @@ def read_evaluation(checks: Sequence[Check], out: Path, stop_rule_of: StopRuleOf
 
 
 def _refuse_other_settings(check: Check, settings: dict[str, Any], info: EngineInfo, paths: RecordPaths) -> None:
-    """Refuse records of another model, sampling, or wording of the task.
+    """Refuse records that were made with other settings.
 
-    So are those of a task that is scored in another way.
+    These are another model, sampling or prompt, and a task that is scored in another way.
     """
     now = settings_of(assignment_of(check, info))
     changed = [key for key in changed_settings(settings, now, OWN) if not key.startswith("task ")]
-    then = {part: str(settings.get(f"task {part}")) for part in check.task.fingerprint}
+    then = fingerprint_in(settings)
     if is_rescored(then, check.task.fingerprint):
         changed += changed_parts(then, check.task.fingerprint)
     if changed:
@@ -146,8 +140,8 @@ def _refuse_other_settings(check: Check, settings: dict[str, Any], info: EngineI
 def _with_samples(check: Check, settings: dict[str, Any], paths: RecordPaths) -> Check:
     """Return a check with the samples of its records, where no reference names them.
 
-    There must be as many as were planned. Fewer are only taken where a theta has to be reached: the decision then
-    says whether they were enough.
+    There must be as many as were planned. Fewer are taken only if the check has a theta: the decision then says whether
+    they were enough.
     """
     task = check.task
     if not task.is_unread:
@@ -159,32 +153,32 @@ def _with_samples(check: Check, settings: dict[str, Any], paths: RecordPaths) ->
     if len(samples) != count and (check.design.theta is None or len(samples) > count):
         fault = f"holds {count_of(len(samples), 'sample')}, but {count:,} are planned"
         raise BadInput(f"{paths.records}: {fault}; if the dataset has no more, set num_samples = {len(samples)}")
-    fingerprint = {part: str(settings.get(f"task {part}")) for part in PARTS}
+    fingerprint = fingerprint_in(settings)
     return replace(check, task=replace(task.of(samples.in_order(seed)), fingerprint=fingerprint))
 
 
 def _task_beside(check: Check, samples: Samples, settings: Mapping[str, Any], paths: RecordPaths) -> Task:
-    """Return the task of a check whose samples only its run knows.
+    """Return the task of a check of two sides, whose samples only its run knows.
 
-    They are in the order of the prompts beside its records. Both sides may have ended before the last of them.
+    The prompts beside the records give their order. Both sides may have ended before the last sample.
 
     Raises
     ------
     BadInput
-        When there are more than are planned.
+        When there are more samples than planned.
     """
     recorded = {sample.id: sample for sample in samples}
     rows = [row["id"] for row in read_gzip_lines(paths.prompts, "prompt")]
     if len(rows) > len(check.task.samples) or not recorded.keys() <= {*rows}:
         raise BadInput(f"{paths.prompts}: holds other samples than are planned; run the gate again")
     whole = Samples(recorded.get(id_) or Sample(id_, "", "", "", "") for id_ in rows)
-    return replace(check.task.of(whole), fingerprint={part: str(settings.get(f"task {part}")) for part in PARTS})
+    return replace(check.task.of(whole), fingerprint=fingerprint_in(settings))
 
 
 def _check_of(
     check: Check, settings: dict[str, Any], info: EngineInfo, paths: RecordPaths, stop_rule_of: StopRuleOf
 ) -> EvaluatedCheck:
-    """Return the check with its records, or with the reason why they are too few."""
+    """Return the check with its records, or with the problem that these are too few."""
     records = read_log(paths.records)
     check_points(records, check.task, paths)
     present, places = in_fixed_order(check.task.samples.ids, check.repeats, records)
@@ -193,8 +187,8 @@ def _check_of(
         raise BadInput(f"{paths.records}: holds {strays} that this check lacks: {some_of(unknown)}")
     assignment = assignment_of(check, info)
     makers = Makers.of_settings(settings)
-    is_beside = check.reference is None  # what both sides have is looked at when they are decided
-    stops = (lambda _: True) if is_beside else stop_rule_of(check)
+    # A check of two sides has no reference; whether both sides' records suffice shows when they are decided.
+    stops = (lambda _: True) if check.reference is None else stop_rule_of(check)
     evaluation = finished_evaluation(assignment, present, places, stops, makers)
     if evaluation is not None:
         return EvaluatedCheck(check, evaluation)

@@ -18,7 +18,7 @@ from accgate.interop.run_folder import write_files
 from accgate.interop.task_log import sample_mean
 from accgate.records.file import ENDINGS, Record, read_gzip_lines, read_records
 from accgate.records.replacement import json_line
-from accgate.records.scores import collect
+from accgate.records.scores import scores_of_records
 from accgate.tasks import FRACTIONS
 from accgate.tasks.sample import sample_id
 
@@ -74,7 +74,7 @@ def _rows(records: Sequence[Record], prompts: Mapping[str, str], metric: str, pa
         raise BadInput(f"{path}: no score for {len(failed)} of {len(records)} samples; evaluate them again")
     if lacking := [record.id for record in records if record.id not in prompts]:
         raise BadInput(f"{path}: no prompt beside the records for {len(lacking)} of {len(records)} samples")
-    collect({record.key: record.score for record in records}, str(path))  # the same number of repeats of each
+    scores_of_records(records, str(path))  # refuses different numbers of repeats
     repeats: dict[str, list[Record]] = {}
     for record in sorted(records, key=lambda record: record.repeat):
         repeats.setdefault(record.id, []).append(record)

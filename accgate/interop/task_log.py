@@ -17,7 +17,7 @@ from accgate.errors import BadInput, writing
 from accgate.inputs.samples import Layout
 from accgate.records.file import Record, RecordPaths, paths_of, read_records, to_line, write_settings
 from accgate.records.replacement import write_atomically, write_gzip_lines
-from accgate.records.scores import collect, in_points, read_scores
+from accgate.records.scores import in_points, read_scores, scores_of_records
 from accgate.references.store import ReferenceFile
 from accgate.references.writer import figures_of, write_reference
 from accgate.text import count_of, some_of
@@ -258,7 +258,7 @@ def keep_records(store: Path, log: TaskLog, *, variant: Mapping[str, Any], reaso
     """
     if fault := missing_scores(log.records):
         raise BadInput(f"{log.source}: {fault}; a reference needs all")
-    scores = collect({r.key: r.score for r in log.records}, str(log.source))
+    scores = scores_of_records(log.records, str(log.source))
     tool, _, version = log.tool.rpartition(" ")
     about = ReferenceFile(
         model=log.model,

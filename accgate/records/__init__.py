@@ -1,4 +1,1 @@
-"""Records of samples, one line each.
-
-Here are the file, its scores as arrays, their clusters, and the fixed order of samples.
-"""
+"""Records of samples, their file, scores as arrays, clusters, and the fixed order of samples."""

@@ -1,7 +1,4 @@
-"""The figures of many records as arrays.
-
-Answers and replies are left out, but for how many replies held an answer.
-"""
+"""The figures of many records as arrays, without their texts."""
 
 from __future__ import annotations
 
@@ -19,12 +16,12 @@ from accgate.records.ids import AT_ONCE, At, Ids
 from accgate.verdict import Readings
 
 KINDS = (None, *READINGS)
-MOST = 2**31 - 1  # of a count in a file, which can be any whole number
+MOST = 2**31 - 1  # the largest count that a column holds; a file may have any whole number
 COLUMNS = np.dtype(
     [
         ("repeat", "i4"),
         ("score", "f8"),  # points; NaN where the sample failed
-        ("seconds", "f8"),  # NaN where nobody measured them, as of a reply that was kept of an earlier run
+        ("seconds", "f8"),  # NaN where they were not measured, as for a reply from the cache
         ("acceptance", "f8"),  # tokens per decoding step; NaN as for seconds
         ("prompt_tokens", "i4"),  # -1 where nobody counted them
         ("completion_tokens", "i4"),
@@ -33,7 +30,7 @@ COLUMNS = np.dtype(
         ("full", "?"),  # at a limit of the server
         ("refused", "?"),  # whether the model refused, or a filter stopped it
         ("cached", "?"),
-        # Of replies to attacked prompts, as far as a reading of each is known.
+        # Counts of replies to attacked prompts whose reading is known.
         *((f"attacked_{name}", "i2") for name in vars(Readings(0))),
     ]
 )
@@ -69,17 +66,14 @@ def _count(tokens: int | None) -> int:
 
 @dataclass(frozen=True)
 class Figures:
-    """The ids of records and their figures, each of shape (n,).
-
-    `columns` is structured, as `COLUMNS` says.
-    """
+    """The ids of records and their figures, a structured array of `COLUMNS` of shape (n,)."""
 
     ids: Ids
     columns: npt.NDArray[np.void]
 
     @classmethod
     def of(cls, records: Iterable[Record]) -> Figures:
-        """Collect those of any records, which are gone through once."""
+        """Collect the figures of records in one pass."""
         own = getattr(records, "figures", None)
         if isinstance(own, Figures):
             return own
@@ -98,60 +92,55 @@ class Figures:
         return len(self.columns)
 
     def take(self, places: At) -> Figures:
-        """Return those at these places."""
+        """Return the figures at these places."""
         return Figures(self.ids.take(places), self.columns[places])
 
     @property
     def failed(self) -> npt.NDArray[np.bool_]:
-        """Which have no score."""
+        """Whether each record has no score."""
         failed: npt.NDArray[np.bool_] = np.isnan(self.columns["score"])
         return failed
 
     @property
     def unread(self) -> npt.NDArray[np.bool_]:
-        """Of which the reply held no answer."""
+        """Whether each reply held no answer."""
         unread: npt.NDArray[np.bool_] = self.columns["reading"] > KINDS.index("read")
         return unread
 
     @property
     def silent(self) -> npt.NDArray[np.bool_]:
-        """Of which the reply said nothing, or was cut off before an answer."""
-        silent: npt.NDArray[np.bool_] = np.isin(self.columns["reading"], [KINDS.index(kind) for kind in SILENT])
-        return silent
+        """Whether each reply was empty, or cut off before an answer."""
+        return np.isin(self.columns["reading"], [KINDS.index(kind) for kind in SILENT])
 
     @property
     def cached(self) -> int:
-        """How many replies were kept of an earlier run."""
+        """Number of replies from the cache."""
         return int(self.columns["cached"].sum())
 
     def tokens(self, name: str) -> int:
-        """Sum the tokens of this column that were paid for.
-
-        They include those of replies that were not kept.
-        """
+        """Sum a column of tokens without replies from the cache, which cost nothing."""
         column = self.columns[name]
         return int(column[~self.columns["cached"] & (column > 0)].sum())
 
 
 def readings_of(records: Sequence[Record]) -> Readings | None:
-    """Count how records were read, replies to attacked prompts included.
+    """Count how replies were read, those to attacked prompts included.
 
-    None where there was nothing to read, or where an earlier version wrote them.
+    None where there was nothing to read, or where an earlier version wrote the records.
     """
     return sum_of_readings(split_readings(records))
 
 
 def sum_of_readings(several: Iterable[Readings | None]) -> Readings | None:
-    """Return the counts of several together, of those that have some."""
+    """Sum several counts, None if there are none."""
     counts = [astuple(each) for each in several if each is not None]
     return Readings(*map(sum, zip(*counts, strict=True))) if counts else None
 
 
 def split_readings(records: Sequence[Record]) -> tuple[Readings | None, Readings | None]:
-    """Count how replies were read, apart for plain and attacked prompts.
+    """Count how replies to plain and to attacked prompts were read, None as in `readings_of`.
 
-    None as above. Each is held to `max_unread` alone: where few prompts are attacked, many replies that were read would
-    hide them.
+    Each has its own limit of `max_unread`: where few prompts are attacked, the many other replies would hide theirs.
     """
     columns = Figures.of(records).columns
     kinds = np.bincount(columns["reading"], minlength=len(KINDS))

@@ -32,39 +32,38 @@ from accgate.inputs.checkout import MARKER, MERGE, refuse_stand_in
 from accgate.inputs.paths import read_json
 from accgate.records.replacement import BLOCK, json_line, replacing, write_atomically
 
-READINGS = ("read", "unread", "empty", "cut", "refused", "full")  # the last two of replies to attacked prompts
-SILENT = ("empty", "cut")  # where the reply came to no answer, whatever the extraction looks for
+READINGS = ("read", "unread", "empty", "cut", "refused", "full")  # the last two only for attacked prompts
+SILENT = ("empty", "cut")  # readings of replies in which no extraction would find an answer
 SETTINGS = ".settings.json"
 ENDINGS = (".jsonl", ".prompts.jsonl.gz", SETTINGS, ".before.jsonl.gz")
 FIX = "name the records of a run"
-UNPACKED, LINE = 2_000_000_000, 64_000_000  # bytes of a compressed file, and of one line of it
-# In the settings beside records: scored records of a run that was decided early; the whole plan of a shard's part; the
-# shards whose records were merged; how long how many records took; who the replies and the server's list say answered,
-# and who they say marked the answers; the options that change no answer; the digests of the files that answers depend
-# on, as far as this machine has them; the versions of what lies under the engine.
+UNPACKED, LINE = 2_000_000_000, 64_000_000  # most bytes of an unpacked file, and of a line: memory must hold these
+# Keys of the settings beside records, in their order: number of scored records of a run that was decided early; samples
+# of the whole plan of a shard; shards whose records were merged; how many records took how many seconds; who answered,
+# and who marked, as replies and servers' lists say; options that change no answer; digests of files that answers depend
+# on; versions of the software under the engine.
 STOPPED, PLAN, MERGED, MEASURED, SERVED = "stopped_with", "plan", "merged", "measured", "served"
 JUDGE_SERVED, OPERATIONAL, FILES, ENVIRONMENT = "judge_served", "operational", "files", "environment"
-SETTINGS_BYTES = 200_000_000  # the plan of a shard of a million samples has 20 million of them
-# Not as they are: of who answered or marked, and of files, what both runs tell is compared.
+SETTINGS_BYTES = 200_000_000  # ten times the settings of a shard of a million samples
+# Settings that may differ between runs. Makers and files are compared elsewhere, as far as both runs name them.
 NOT_COMPARED = frozenset({STOPPED, PLAN, MERGED, MEASURED, SERVED, JUDGE_SERVED, OPERATIONAL, FILES})
 
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """What happened to one sample.
+    """The result of one sample.
 
-    `score` is in points, None where the sample failed, with `error` saying why. `confidence` goes from 0 to 1.
-    `attacked` is the score after an attack, None where none was made; of several attacks it has one each. `cached` is
-    true where the reply was kept of an earlier run.
+    `score` is in points, None where the sample failed; `error` then says why. `confidence` goes from 0 to 1.
+    `attacked` is the score after an attack, or one score for each of several attacks, None where the attack was not
+    made. `cached` is true for a reply from the cache.
 
     `reading` says how the reply was read: `read`; `unread`, where the extraction found no answer or options tie;
-    `empty`; or `cut`, where it was cut off at max_tokens before an answer. None where there was nothing to read, as
-    where a text's perplexity is the score, and in records of earlier versions. `reasoning` is the thought before the
-    answer, of a long one its beginning and its end, and `reasoning_tokens` counts its tokens where the engine tells;
-    `reply` is what follows. `attacked_reading` says for each attack how the reply to it was read: `refused` where the
-    model or a filter refused, and `full` where it was cut off at a limit of the server, as well. `own_id` is the
-    id that the dataset gives the sample. `acceptance` is the mean number of tokens per decoding step, as
-    `accgate.engines.Reply` has it.
+    `empty`; or `cut`, where the reply ended at max_tokens before an answer. It is None where nothing is read, as for a
+    text's perplexity, and in records of earlier versions. `reasoning` is the thought before the `reply`, shortened if
+    it is long, and `reasoning_tokens` counts its tokens if the engine does. `attacked_reading` has the reading of each
+    attack's reply, with two more kinds: `refused` by the model or a filter, and `full`, cut off at a limit of the
+    server. `own_id` is the dataset's own id of the sample. `acceptance` is the mean number of tokens per decoding step,
+    as in `accgate.engines.Reply`.
     """
 
     id: str
@@ -93,7 +92,7 @@ class Record:
 
     @property
     def shown_id(self) -> str:
-        """The id that people see, the dataset's own where it has one."""
+        """The id that messages show, the dataset's own if there is one."""
         return self.own_id or self.id
 
     @property
@@ -113,16 +112,16 @@ class Record:
 
 
 def _types_in(hint: Any) -> Iterator[type]:
-    """Yield the types that JSON's values of a field have.
+    """Yield the types that a field's JSON values may have.
 
-    Whole numbers stand for others too, lists for sequences.
+    Whole numbers may stand for floats, and lists for sequences.
     """
     for part in get_args(hint) if isinstance(hint, UnionType) else (hint,):
         yield from (int, float) if part is float else (list if get_origin(part) else part,)
 
 
 _values = attrgetter(*Record.__slots__)
-OPTIONAL = frozenset(each.name for each in fields(Record) if each.default is None)  # written only where there is one
+OPTIONAL = frozenset(each.name for each in fields(Record) if each.default is None)  # left out of lines when None
 _TYPES = {name: tuple(_types_in(hint)) for name, hint in get_type_hints(Record).items()}
 
 
@@ -130,7 +129,7 @@ _TYPES = {name: tuple(_types_in(hint)) for name, hint in get_type_hints(Record).
 class RecordPaths:
     """Paths of the files of one (model, task) in a run's folder.
 
-    `before` has the reference's replies of flips.
+    `before` has the reference's scores and replies.
     """
 
     records: Path
@@ -161,7 +160,7 @@ def to_line(record: Record) -> bytes:
     Raises
     ------
     ValueError
-        Where a number of it is none.
+        When a number is not finite.
     """
     for number in (record.score, record.confidence, record.seconds):
         if number is not None and not math.isfinite(number):
@@ -173,12 +172,12 @@ def to_line(record: Record) -> bytes:
 def read_records(path: Path) -> list[Record]:
     """Read every complete record of a file.
 
-    A torn last line, as a killed run leaves it, is dropped.
+    A torn last line, as a killed run leaves it, is left out.
 
     Raises
     ------
     BadInput
-        With file and line, for a line within the file that is not a record, and for a repeated (id, repeat).
+        With file and line, for a line that is not a record, and for a repeated (id, repeat).
     """
     records: dict[tuple[str, int], Record] = {}
     for number, record in numbered_records(path):
@@ -189,17 +188,17 @@ def read_records(path: Path) -> list[Record]:
 
 
 def numbered_records(path: Path) -> Iterator[tuple[int, Record]]:
-    """Yield (line, record) of every complete record of a file.
+    """Yield (line number, record) of every complete record of a file.
 
-    The file is never held whole. Raises as `read_records` does.
+    Raises as `read_records` does.
     """
     return ((number, record_of_line(path, line, number)) for number, line in numbered_lines(path))
 
 
 def numbered_lines(path: Path) -> Iterator[tuple[int, bytes]]:
-    """Yield (line, text) of every complete line of a file of records.
+    """Yield (line number, line) of every complete line of a file.
 
-    Raises as `read_records` does, but for its content.
+    The content of the lines is not checked.
     """
     refuse_stand_in(path)
     if path.exists() and not path.is_file() and not path.is_dir():
@@ -213,7 +212,7 @@ def numbered_lines(path: Path) -> Iterator[tuple[int, bytes]]:
 
 
 def count_lines(path: Path) -> int:
-    """Return how many lines of a file are complete."""
+    """Count the complete lines of a file."""
     with path.open("rb") as file:
         return sum(block.count(b"\n") for block in iter(partial(file.read, BLOCK), b""))
 
@@ -221,7 +220,9 @@ def count_lines(path: Path) -> int:
 def new_records(path: Path, offset: int) -> tuple[list[Record], int]:
     """Read the complete records of a file from a byte on.
 
-    Return also the byte where they end. Raises as `read_records` does.
+    The second result is the byte where these end.
+
+    Raises as `read_records` does.
     """
     records: list[Record] = []
     with path.open("rb") as file:
@@ -235,14 +236,14 @@ def new_records(path: Path, offset: int) -> tuple[list[Record], int]:
 
 
 def record_of_line(path: Path, line: bytes, number: int) -> Record:
-    """Read the record of a line of a file, of this number.
+    """Read the record in a line of a file, of this number.
 
     Raises
     ------
     BadInput
-        Where it is none, with file and line.
+        When the line is no record, with file and number.
     """
-    with contextlib.suppress(ValueError, TypeError):  # what only the standard json reads, or has words for
+    with contextlib.suppress(ValueError, TypeError):  # the standard json reads a little more, and explains faults
         return _checked(orjson.loads(line))
     try:
         return _checked(json.loads(line, parse_constant=_no_number))
@@ -252,13 +253,12 @@ def record_of_line(path: Path, line: bytes, number: int) -> Record:
 
 
 def records_with(path: Path, ids: AbstractSet[str]) -> Iterator[Record]:
-    """Read the records of these ids in a file.
+    """Yield the records of these ids in a file, none if there is no file.
 
-    The file is gone through once. There are none where there is no file. Of other lines only the JSON is checked;
-    raises as `read_records` does.
+    Other lines are only checked to be JSON. Raises as `read_records` does.
     """
     for number, line in numbered_lines(path) if path.exists() else ():
-        with contextlib.suppress(ValueError, TypeError, KeyError):  # the whole check says what is wrong, if anything is
+        with contextlib.suppress(ValueError, TypeError, KeyError):  # `record_of_line` says what is wrong
             if orjson.loads(line)["id"] not in ids:
                 continue
         if (record := record_of_line(path, line, number)).id in ids:
@@ -270,9 +270,9 @@ def _no_number(name: str) -> None:
 
 
 def _checked(columns: Any) -> Record:
-    """Build a record of these fields, each of which has its type.
+    """Build a record from the fields of a line.
 
-    Numbers are finite.
+    Raises ValueError for a field of another type, and for a number that is not finite.
     """
     record = Record(**columns)
     for name, value, types in zip(Record.__slots__, _values(record), _TYPES.values(), strict=True):
@@ -285,10 +285,7 @@ def _checked(columns: Any) -> Record:
 
 
 def is_number(value: Any) -> bool:
-    """Tell whether a value of JSON is a finite number.
-
-    It can spell a whole one that no float holds.
-    """
+    """Tell whether a JSON value is a number that a float can hold."""
     return isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) <= sys.float_info.max
 
 
@@ -296,7 +293,7 @@ def _are_points(value: Any) -> bool:
     return all(each is None or is_number(each) for each in (value if isinstance(value, list) else [value]))
 
 
-# Whether a field can hold a value of JSON that is not null.
+# Tests of JSON values of fields, besides their type. None passes every test.
 CAN_HOLD: Mapping[str, Callable[[Any], bool]] = {
     "score": is_number,
     "seconds": is_number,
@@ -309,15 +306,15 @@ CAN_HOLD: Mapping[str, Callable[[Any], bool]] = {
 
 
 class RecordWriter:
-    """A writer that appends records, each in one write.
+    """A writer that appends each record in one write.
 
-    So a kill tears at most the last line.
+    A kill thus tears at most the last line.
     """
 
     def __init__(self, path: Path, records: Iterable[Record] = ()) -> None:
-        """Start the file anew with the records of an earlier run.
+        """Replace the file, in one step, by the records of an earlier run.
 
-        They replace it in one step. `starts` has the byte where the line of each of them begins.
+        `starts` has the byte where each of their lines begins.
         """
         self._path = path
         self._file = self._replaced(records)
@@ -342,15 +339,13 @@ class RecordWriter:
         self._file = self._replaced(records)
 
     def append(self, record: Record) -> int:
-        """Write one record.
-
-        Return the byte where its line begins.
+        """Write one record, and return the byte where its line begins.
 
         Raises
         ------
         CannotEvaluate
-            When the disk is full or the file cannot be written; what was written stays readable. When somebody else
-            wrote to the file, or cut it.
+            When the disk is full or the file cannot be written, and when somebody else wrote to it or cut it. Records
+            that were written before stay readable.
         """
         line = to_line(record)
         with writing(self._path):
@@ -368,10 +363,7 @@ class RecordWriter:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        """Close the file.
-
-        Where nothing else went wrong, it must still be the one at its path, with all records.
-        """
+        """Close the file, which must still be the one at its path, with all records."""
         with self._file:
             if kind is None:
                 about = os.fstat(self._file.fileno())
@@ -380,9 +372,9 @@ class RecordWriter:
 
 
 def stamp_of(path: Path) -> tuple[int, int, int] | None:
-    """Return device, inode and size of a file.
+    """Return device, inode and size of a file, None if it is gone.
 
-    They tell it apart from one that took its place, or was cut. None where it is gone.
+    A file that took its place, or was cut, has another stamp.
 
     >>> stamp_of(Path("no such file")) is None
     True
@@ -394,7 +386,7 @@ def stamp_of(path: Path) -> tuple[int, int, int] | None:
 
 
 def changed_fault(path: Path) -> CannotEvaluate:
-    """Return the fault of records that are not as they were written."""
+    """Return the error for records that changed after they were written."""
     return CannotEvaluate(
         f"{path}: was removed, replaced or changed by something else while the run went on; see that nothing else "
         "writes there, and run again"
@@ -402,15 +394,15 @@ def changed_fault(path: Path) -> CannotEvaluate:
 
 
 def read_gzip_lines(path: Path, column: str, most: int = UNPACKED) -> Iterator[dict[str, Any]]:
-    """Yield rows with `id` and `column` in a compressed file.
+    """Yield the rows of a compressed file, each with `id` and `column`.
 
-    It has at most so many bytes. There are none where there is no file. These two, and `repeat` and `score` where a row
-    has them, are of the types of a record.
+    There are none if there is no file. These two, and `repeat` and `score` where a row has them, have the types of a
+    record's fields. `most` limits the unpacked bytes.
 
     Raises
     ------
     BadInput
-        When the file is damaged, or unpacks to more than such a file has.
+        When the file is damaged, or unpacks to more bytes.
     """
     if not path.is_file():
         return
@@ -424,7 +416,7 @@ def read_gzip_lines(path: Path, column: str, most: int = UNPACKED) -> Iterator[d
                     raise ValueError(f"it unpacks to more than {most:,} bytes, or {LINE:,} in a line")
                 try:
                     row = _checked_row(orjson.loads(line), column)
-                except ValueError:  # half surrogates, and whole numbers of any size, are only the standard json's
+                except ValueError:  # only the standard json reads half surrogates and whole numbers of any size
                     row = _checked_row(json.loads(line), column)
                 yield row
     except (OSError, EOFError, ValueError, RecursionError, zlib.error) as error:
@@ -432,7 +424,7 @@ def read_gzip_lines(path: Path, column: str, most: int = UNPACKED) -> Iterator[d
 
 
 def _checked_row(row: Any, column: str) -> dict[str, Any]:
-    """Return the row, which has its columns, each of its type."""
+    """Return a row, or raise ValueError if a column is missing or of another type."""
     if not isinstance(row, dict) or "id" not in row or column not in row:
         raise ValueError(f"a row lacks id or {column}")
     for name in ("id", "repeat", "score", column):
@@ -442,7 +434,7 @@ def _checked_row(row: Any, column: str) -> dict[str, Any]:
 
 
 def settings_of_run(paths: RecordPaths) -> dict[str, Any]:
-    """Read the settings that records were made with.
+    """Read the settings beside a run's records.
 
     Raises
     ------

@@ -1,15 +1,15 @@
 """The words with which servers say why a reply ended.
 
-Here is what they mean for its score. They are an open set. A reply counts only where the server says a word that is
-known, or none: a part of a reply that was broken off looks like a wrong answer. The words are those of OpenAI, vLLM,
-SGLang, TGI, TensorRT-LLM, llama.cpp, Ollama, Anthropic, Google, Cohere, Bedrock, Mistral, DeepSeek, Zhipu, Baidu,
-watsonx and OpenRouter, as their documentation or source has them.
+Servers may invent new words. A reply is scored only if its word is known, or if there is none, since a part of a reply
+looks like a wrong answer. The words are those of OpenAI, vLLM, SGLang, TGI, TensorRT-LLM, llama.cpp, Ollama, Anthropic,
+Google, Cohere, Bedrock, Mistral, DeepSeek, Zhipu, Baidu, watsonx and OpenRouter, as their documentation or source has
+them.
 """
 
 import re
 from typing import Any
 
-# The model ended its reply. A call that it wrote wrongly is its own answer too.
+# The model ended its reply. A malformed call is an answer of the model, too.
 ENDED = """
     stop stopped stop_sequence stop_string stop_token stop_word stop_words complete completed finish finished normal
     eos eos_token eos_found eog_token end_id end_turn end_of_turn end_of_message endoftext success null none unspecified
@@ -17,13 +17,13 @@ ENDED = """
     malformed_tool_use malformed_model_output unexpected_tool_call too_many_tool_calls
     end eot end_of_text im_end stop_str stop_token_id
 """
-# It met a limit of tokens: that of the request, as far as the word tells.
+# The reply reached a limit of tokens, that of the request as far as the word tells.
 LIMITED = """
     length max_length max_len max_tokens max_new_tokens max_output_tokens max_completion_tokens token_limit truncated
     out_of_tokens max_predicted_tokens
 """
 SERVER_LIMIT = "server_limit"  # accgate's own word, where a reply is shorter than the request's limit
-# It met the end of the context, or another limit of the server.
+# The reply reached the end of the context, or another limit of the server.
 BEYOND = f"""
     {SERVER_LIMIT} model_length max_context context_length context_length_exceeded context_window_exceeded
     model_context_window_exceeded
@@ -39,13 +39,13 @@ CUT = FULL.union(LIMITED.split())
 KNOWN = {None, *ENDED.split(), *CUT, *REFUSED}  # a reply that ended for one of these reasons can be scored
 
 
-NEARLY = 0.9  # of the tokens that a reply may have: servers count the last ones differently
+NEARLY = 0.9  # share of the tokens that a reply may have; servers differ in how they count the last ones
 
 
 def end_within(reason: str | None, tokens: int, limit: float) -> str | None:
     """Return a finish reason, or `SERVER_LIMIT`.
 
-    The latter is of a reply that was cut off well before the tokens that it may have.
+    The latter is for a reply that was cut off well before its limit of tokens.
 
     >>> end_within("length", 256, 256), end_within("length", 40, 256), end_within("stop", 40, 256)
     ('length', 'server_limit', 'stop')
@@ -54,10 +54,10 @@ def end_within(reason: str | None, tokens: int, limit: float) -> str | None:
 
 
 def reason_of(value: Any) -> str | None:
-    """Spell a finish reason as these tables do.
+    """Spell a finish reason as these tables do, None where the server gives no word.
 
-    None where the server gives no word. SGLang's own is a table with its type. Gateways write it in capitals, with
-    hyphens, after the name of an enum, or as an event: `maxPredictedTokensReached`.
+    SGLang's native API gives a table with the reason's type. Gateways write reasons in capitals, with hyphens, after
+    the name of an enum, or as an event (`maxPredictedTokensReached`).
 
     >>> reason_of("FinishReason.MAX_TOKENS"), reason_of("tool-calls"), reason_of({"type": "endTurn"}), reason_of(" ")
     ('max_tokens', 'tool_calls', 'end_turn', None)

@@ -1,6 +1,6 @@
 """The ids of many samples in little memory, and their fixed order.
 
-A million texts of 16 letters are 16 MB here, and 75 MB as a tuple.
+A million texts of 16 letters take 16 MB here, and 75 MB as a tuple.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ import numpy as np
 import numpy.typing as npt
 
 Places = npt.NDArray[np.intp]
-AT_ONCE = 4096  # ids that are texts at the same time while all are gone through
-KEPT = 16  # bytes of a digest that samples are sorted by: no two of a billion are alike in these
+AT_ONCE = 4096  # ids that are unpacked at the same time while all are read
+KEPT = 16  # bytes of a digest that samples are sorted by; two of a billion samples never agree in them
 
 
 At = npt.NDArray[np.integer[Any]] | list[int] | slice  # places in a sequence
@@ -26,10 +26,7 @@ Own = TypeVar("Own", bound="PackedSequence[Any]")
 
 
 class PackedSequence(Sequence[Item_co]):
-    """Items in an order, equal to any sequence of the same.
-
-    A slice shares what is held.
-    """
+    """Items in an order, equal to any sequence of the same items. A slice shares its memory."""
 
     @abstractmethod
     def take(self: Own, places: At) -> Own:
@@ -44,7 +41,7 @@ class PackedSequence(Sequence[Item_co]):
     @overload
     def __getitem__(self: Own, place: slice) -> Own: ...
     def __getitem__(self, place: SupportsIndex | slice) -> Any:
-        """Return one item, or those of a slice."""
+        """Return one item, or the items of a slice."""
         return self.take(place) if isinstance(place, slice) else self._item(place)
 
     def __eq__(self, other: object) -> bool:
@@ -57,8 +54,6 @@ class PackedSequence(Sequence[Item_co]):
 
 class Ids(PackedSequence[str]):
     """Ids in an order, packed.
-
-    They equal any sequence of the same texts.
 
     Examples
     --------
@@ -97,10 +92,7 @@ class Ids(PackedSequence[str]):
         return ids
 
     def places(self, ids: Iterable[str]) -> Places:
-        """Find the place of each of these ids, shape (m,).
-
-        An id that is here twice has one of its places, others have -1.
-        """
+        """Find a place of each of these ids, shape (m,), -1 for unknown ids."""
         mine, wanted = _alike(self._texts, Ids(ids)._texts)
         if np.array_equal(mine[: len(wanted)], wanted):
             return np.arange(len(wanted))
@@ -112,16 +104,14 @@ class Ids(PackedSequence[str]):
         return places
 
     def without(self, *others: Iterable[str]) -> list[str]:
-        """Return the ids that are in none of the others."""
+        """Return the ids that none of the others has."""
         left = np.arange(len(self))
         for other in others:
             left = left[Ids(other).places(self.take(left)) < 0]
         return list(self.take(left))
 
     def first_again(self, repeats: Sequence[int] | npt.NDArray[np.int32]) -> tuple[int, int] | None:
-        """Find the first (id, repeat) that came before, and where that was.
-
-        None where each comes once.
+        """Find the first repeated (id, repeat), and its first place, None if each comes once.
 
         >>> Ids(["a", "b", "a", "b"]).first_again([0, 0, 1, 0])
         (3, 1)
@@ -135,10 +125,7 @@ class Ids(PackedSequence[str]):
         return int(order[at + 1]), int(order[at])
 
     def place_in_order(self, id_: str) -> int:
-        """Find the first place of an id among ids in the order of texts.
-
-        It is -1 of one that is not there.
-        """
+        """Find the first place of an id among sorted ids, -1 for an unknown id."""
         texts = self._texts
         wanted = id_ if texts.dtype == object else id_.encode("utf-8", "surrogatepass")
         if isinstance(wanted, bytes) and (len(wanted) > texts.dtype.itemsize or b"\0" in wanted):
@@ -148,10 +135,7 @@ class Ids(PackedSequence[str]):
 
     @property
     def are_repeated(self) -> npt.NDArray[np.bool_]:
-        """Tell of each id but the first whether it repeats the one before.
-
-        The shape is (n - 1,).
-        """
+        """Whether each id but the first repeats the one before, shape (n - 1,)."""
         repeated: npt.NDArray[np.bool_] = self._texts[1:] == self._texts[:-1]
         return repeated
 
@@ -164,7 +148,7 @@ class Ids(PackedSequence[str]):
     def by_text(self) -> Places:
         """Return the places in the order of the texts.
 
-        Of the same text the first place comes first.
+        Equal texts keep their order.
         """
         order = np.argsort(self._texts, kind="stable")
         return order.astype(np.int32) if len(order) < 2**31 else order
@@ -180,9 +164,9 @@ def _text(value: Any) -> str:
 
 
 def _joined(ids: Iterable[str]) -> npt.NDArray[Any]:
-    """Join the ids packed part by part.
+    """Pack ids part by part.
 
-    So few of them are texts at the same time.
+    Only few of them are texts at the same time.
     """
     rest, parts = iter(ids), []
     while part := list(islice(rest, AT_ONCE)):
@@ -193,17 +177,14 @@ def _joined(ids: Iterable[str]) -> npt.NDArray[Any]:
 
 
 def _packed(ids: list[str]) -> npt.NDArray[Any]:
-    """Pack texts as bytes of one width, where that serves.
-
-    It must take less memory than the texts, and tell them apart as well. Else return the texts.
-    """
+    """Pack texts as bytes of one width, if that saves memory and keeps them distinct."""
     widths = set(map(len, ids)) if ids else {1}
     whole = "".join(ids)
     if "\0" not in whole:
         if len(widths) == 1 and min(widths) and whole.isascii():
             return np.frombuffer(whole.encode(), dtype=f"S{min(widths)}")
         encoded = [id_.encode("utf-8", "surrogatepass") for id_ in ids]
-        if max(map(len, encoded)) * len(ids) < sum(map(len, encoded)) + 50 * len(ids):
+        if max(map(len, encoded)) * len(ids) < sum(map(len, encoded)) + 50 * len(ids):  # a str has about 50 bytes more
             return np.array(encoded, dtype="S")
     texts = np.empty(len(ids), dtype=object)
     texts[:] = ids
@@ -211,7 +192,7 @@ def _packed(ids: list[str]) -> npt.NDArray[Any]:
 
 
 def _alike(left: npt.NDArray[Any], right: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
-    """Both as bytes, or both as texts."""
+    """Return both arrays as bytes, or both as texts."""
     if (left.dtype == object) == (right.dtype == object):
         return left, right
     return _as_texts(left), _as_texts(right)
@@ -224,8 +205,8 @@ def _as_texts(texts: npt.NDArray[Any]) -> npt.NDArray[Any]:
 def order_of(seed: int, ids: Iterable[str], clusters: Iterable[str | None] | None = None) -> Places:
     """Return the places of ids in the fixed order of samples, shape (n,).
 
-    The order is random and the same everywhere. They stand by the hash of the cluster first, so that a cluster stays
-    whole, then by that of the id.
+    The order is random, and the same on every machine. Samples are sorted by the hash of their cluster, so that
+    clusters stay whole, then by the hash of their id.
 
     >>> order_of(0, ["a", "b", "c"]).tolist(), order_of(0, ["a", "b", "c"], ["x", None, "x"]).tolist()
     ([0, 2, 1], [1, 0, 2])

@@ -1,6 +1,6 @@
 """Locks of folders.
 
-One run at a time has a folder for results, and one writer at a time a folder of references.
+A folder of results has one run at a time, and a folder of references one writer.
 """
 
 import contextlib
@@ -16,18 +16,18 @@ LOCK = ".lock"  # in a run's folder while it goes on
 
 @contextlib.contextmanager
 def holding(path: Path, flags: int, *, waits: bool) -> Iterator[int]:
-    """Open a file or folder and lock it.
+    """Open a file or folder, and lock it.
 
-    One that was removed or replaced meanwhile is opened anew. A lock that is not waited for is the process's own: none
-    that it starts has it, and goes on to hold it. `filelock` gives it to those, and needs a file of its own, which it
-    leaves there.
+    If it was removed or replaced meanwhile, the new one is opened and locked. Without `waits` the lock belongs to this
+    process alone: a process that it starts, and that outlives it, does not hold the lock on. (`filelock` would pass it
+    on, and leaves a file behind.)
 
     Raises
     ------
     BlockingIOError
-        When another has the lock, and this one does not wait.
+        When another process has the lock, and this one does not wait.
     OSError, ModuleNotFoundError
-        When it cannot be opened, and where the file system, or the system, has no locks.
+        When the path cannot be opened, or the file system or the operating system has no locks.
     """
     import fcntl  # not on Windows
 
@@ -37,7 +37,7 @@ def holding(path: Path, flags: int, *, waits: bool) -> Iterator[int]:
         try:
             try:
                 lock(file, how)
-            except PermissionError as error:  # so some systems say that it is taken
+            except PermissionError as error:  # POSIX lets `lockf` say so that the lock is taken
                 raise BlockingIOError from error
             about, now = os.fstat(file), stamp_of(path)
             if now is not None and now[:2] == (about.st_dev, about.st_ino):
@@ -51,8 +51,7 @@ def holding(path: Path, flags: int, *, waits: bool) -> Iterator[int]:
 def sole_run(out: Path) -> Iterator[None]:
     """Refuse a second run in a folder for results, on any machine.
 
-    A killed run leaves no lock. Where the system or the file system has no locks, it goes without. Locks are the
-    process's own.
+    A killed run leaves no lock. Where the system or the file system has no locks, nothing is refused.
 
     Raises
     ------
@@ -70,7 +69,7 @@ def sole_run(out: Path) -> Iterator[None]:
             stack.callback(_remove_unused, path, file)
         except BlockingIOError as error:
             raise BadInput(f"{out}: another run writes into it; wait until it ends, or name another --out") from error
-        except (ModuleNotFoundError, OSError):  # there are no locks
+        except (ModuleNotFoundError, OSError):  # the system has no locks
             pass
         yield
 
@@ -79,8 +78,8 @@ def sole_run(out: Path) -> Iterator[None]:
 def sole_writer(folder: Path) -> Iterator[None]:
     """Wait until no other process writes into a folder, and keep others waiting.
 
-    It leaves no file behind. A folder is made where there is none, and removed again where nothing is written. Where
-    the system or the file system has no locks on folders, it goes without.
+    A missing folder is made, and removed again if nothing was written. Where the system or the file system has no locks
+    on folders, nobody waits.
 
     Raises
     ------
@@ -94,9 +93,9 @@ def sole_writer(folder: Path) -> Iterator[None]:
                 folder.mkdir(parents=True, exist_ok=True)
             try:
                 stack.enter_context(holding(folder, os.O_RDONLY, waits=True))
-            except FileNotFoundError:  # who had it wrote nothing, and removed it
+            except FileNotFoundError:  # another writer wrote nothing, and removed the folder
                 continue
-            except (ModuleNotFoundError, OSError):  # there are no locks
+            except (ModuleNotFoundError, OSError):  # the system has no locks
                 pass
             break
         stack.callback(_remove_empty, new)
@@ -104,17 +103,14 @@ def sole_writer(folder: Path) -> Iterator[None]:
 
 
 def _remove_empty(folders: Iterable[Path]) -> None:
-    """Remove folders, each within the next, unless something was written there."""
+    """Remove folders, each within the next, as far as they are empty."""
     with contextlib.suppress(OSError):
         for each in folders:
             each.rmdir()
 
 
 def _remove_unused(path: Path, file: int) -> None:
-    """Remove the file of a lock, unless it has content.
-
-    Content was there before.
-    """
+    """Remove the file of a lock, unless it has content and thus was there before."""
     with contextlib.suppress(OSError):
         if not os.fstat(file).st_size:
             path.unlink()

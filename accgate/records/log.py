@@ -1,7 +1,4 @@
-"""The records of a run without their texts in memory.
-
-Those stay in the file that they were written to.
-"""
+"""The records of a run, whose texts stay in their file."""
 
 from __future__ import annotations
 
@@ -23,9 +20,7 @@ from accgate.records.file import FIX, Record, numbered_lines, record_of_line, to
 from accgate.records.ids import At, Ids, PackedSequence, Places
 
 NOWHERE = -1
-SPARSE = ("cluster", "group", "label", "confidence", "attacked", "answer", "target")  # columns of few runs' records
-
-
+SPARSE = ("cluster", "group", "label", "confidence", "attacked", "answer", "target")  # columns that many runs lack
 _sparse = attrgetter(*SPARSE)
 
 
@@ -34,31 +29,31 @@ def _filled_by(record: Record) -> Iterator[str]:
 
 
 class RecordLog(PackedSequence[Record]):
-    """Records of a file, in the order of `ids`.
+    """Records of a file, with a place for one record of each of the `ids`.
 
-    Each id has a place for one. A record takes about 65 bytes. What verdicts are made of is held (`figures`); a
-    `Record` is read from its line each time that it is asked for. A slice shares all that is held.
+    Each place takes about 65 bytes, for the `figures` that verdicts need. A `Record` is read from its line whenever it
+    is asked for. A slice shares its memory.
     """
 
     def __init__(self, path: Path, ids: Ids) -> None:
         self._paths, self._filled = [path], set[str]()
         self._starts: npt.NDArray[np.int64] = np.full(len(ids), NOWHERE, dtype=np.int64)
-        self._files: npt.NDArray[np.int16] = np.zeros(len(ids), dtype=np.int16)  # of each record the path's place
+        self._files: npt.NDArray[np.int16] = np.zeros(len(ids), dtype=np.int16)  # each record's place in `_paths`
         self.figures = Figures(ids, np.zeros(len(ids), dtype=COLUMNS))
 
     def put(self, place: int, record: Record, start: int) -> None:
-        """Take in a record that stands in the file from this byte on.
+        """Put a record at a place, over any earlier one.
 
-        One that was there before is forgotten.
+        Its line starts at this byte of the file.
         """
         self._starts[place] = start
         self.figures.columns[place] = row_of(record)
         self._filled.update(_filled_by(record))
 
     def put_all(self, places: Places, records: Sequence[Record], starts: Sequence[int] | None = None) -> None:
-        """Take in many records.
+        """Put many records at these places.
 
-        They stand in the file from these bytes on, or else are those of another log, which stay in their files.
+        Their lines start at these bytes of the file. Without `starts` they are another log's, and stay in its files.
         """
         if starts is None:
             assert isinstance(records, RecordLog)
@@ -75,16 +70,16 @@ class RecordLog(PackedSequence[Record]):
         return bool(self._starts[place] != NOWHERE)
 
     def fills(self, name: str) -> bool:
-        """Tell whether some record has this column, one of `SPARSE`."""
+        """Tell whether some record has a value in this column, one of `SPARSE`."""
         return name in self._filled
 
     def places(self) -> Places:
-        """Return the places of the records that are there."""
+        """Return the places that have a record."""
         return np.flatnonzero(self._starts != NOWHERE)
 
     @property
     def present(self) -> RecordLog:
-        """The records that are there, without the places of others."""
+        """The records, without places that have none."""
         places = self.places()
         return self.take(slice(None) if len(places) == len(self) else places)
 
@@ -99,10 +94,7 @@ class RecordLog(PackedSequence[Record]):
         return len(self._starts)
 
     def _item(self, place: SupportsIndex) -> Record:
-        """Read one record from the file.
-
-        Raises BadInput when that was changed since.
-        """
+        """Read one record from its file, or raise BadInput if that changed."""
         at = range(len(self))[place]
         return next(iter(self.take(slice(at, at + 1))))
 
@@ -110,18 +102,15 @@ class RecordLog(PackedSequence[Record]):
         lines = zip(self.figures.ids, self._files, self.lines(), strict=True)
         for number, (id_, file, line) in enumerate(lines, 1):
             try:
-                record = Record(**orjson.loads(line))  # this run wrote it, or has read and checked it before
-            except (ValueError, TypeError):  # half surrogates are only read by the standard json
+                record = Record(**orjson.loads(line))  # unchecked: this run wrote it, or has checked it before
+            except (ValueError, TypeError):  # only the standard json reads half surrogates
                 record = record_of_line(self._paths[file], line, number)
             if record.id != id_:
                 raise self._changed(self._paths[file])
             yield record
 
     def lines(self) -> Iterator[bytes]:
-        """Yield the line of each record, as `to_line` writes it.
-
-        Raises as reading one does.
-        """
+        """Yield the line of each record, or raise BadInput if a file changed."""
         with ExitStack() as stack:
             files: dict[int, BinaryIO] = {}
             for number, start in zip(map(int, self._files), map(int, self._starts), strict=True):
@@ -142,10 +131,7 @@ class RecordLog(PackedSequence[Record]):
 
 
 def read_log(path: Path) -> RecordLog:
-    """Read every complete record of a file, in its order, without texts.
-
-    Raises as `read_records` does.
-    """
+    """Read every complete record of a file as `read_records` does, but keep no texts."""
     starts, at, names = array("q"), 0, set[str]()
 
     def records() -> Iterator[Record]:
@@ -168,17 +154,14 @@ def read_log(path: Path) -> RecordLog:
 
 
 def empty_log(path: Path, ids: Ids, repeats: int) -> RecordLog:
-    """Return a log with a place for each repeat of each id.
-
-    Places are counted as `places_in` does.
-    """
+    """Return a log with a place for each repeat of each id."""
     return RecordLog(path, ids if repeats == 1 else ids.take(np.repeat(np.arange(len(ids)), repeats)))
 
 
 def places_in(ids: Ids, repeats: int, records: Sequence[Record]) -> Places:
-    """Find the place of each record.
+    """Find the place of each record, where each id has so many repeats.
 
-    Each of the ids has so many repeats, one after another. A record that is none of them has -1.
+    A record that is none of these has -1.
     """
     figures = Figures.of(records)
     places, number = ids.places(figures.ids), figures.columns["repeat"]
@@ -187,9 +170,9 @@ def places_in(ids: Ids, repeats: int, records: Sequence[Record]) -> Places:
 
 
 def in_fixed_order(ids: Ids, repeats: int, log: RecordLog) -> tuple[RecordLog, Places]:
-    """Return records in the order of the ids, and their places.
+    """Return records in the order of `places_in`, and their places.
 
-    Each id has so many repeats. First come those of other ids, at -1.
+    Records of other ids come first, at -1.
     """
     places = places_in(ids, repeats, log)
     order = np.argsort(places)
@@ -197,15 +180,13 @@ def in_fixed_order(ids: Ids, repeats: int, log: RecordLog) -> tuple[RecordLog, P
 
 
 def beginning_of(places: Places, repeats: int) -> int:
-    """Count the records of whole samples without a gap from the first.
-
-    The records are at these places, which rise.
+    """Count the records of whole samples before the first gap in these rising places.
 
     >>> import numpy as np
     >>> beginning_of(np.array([0, 1, 2, 3, 4, 7]), repeats=2), beginning_of(np.array([1, 2]), repeats=1)
     (4, 0)
     """
-    finished = int((places == np.arange(len(places))).sum())  # none after the first gap is at the place of its number
+    finished = int((places == np.arange(len(places))).sum())  # after the first gap, every place exceeds its number
     return finished - finished % repeats
 
 
@@ -225,7 +206,7 @@ def failed_of(records: Sequence[Record]) -> Sequence[Record]:
 
 
 def fills(records: Iterable[Record], name: str) -> bool:
-    """Tell whether some record has a column, one of `SPARSE`."""
+    """Tell whether some record has a value in a column, one of `SPARSE`."""
     if isinstance(records, RecordLog):
         return records.fills(name)
     return any(getattr(record, name) is not None for record in records)

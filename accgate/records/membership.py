@@ -19,45 +19,39 @@ Kind = Literal["cluster", "group"]
 Labels = Mapping[Any, Any] | Sequence[Any] | npt.NDArray[Any]
 
 
-def clusters_of(reference: Scores | None, candidate: Scores, given: Labels | None = None) -> Codes | None:
-    """Number the cluster of each of the candidate's samples from 0, shape (n,).
+def clusters_of(reference: Scores | None, candidate: Scores) -> Codes | None:
+    """Number the clusters of the candidate's samples from 0, shape (n,), None without clusters.
 
-    None where there are no clusters.
+    The candidate's own clusters count, or else the reference's.
+
+    >>> points = np.array([[100.0], [0.0], [100.0]])
+    >>> clusters_of(None, Scores(("a", "b", "c"), points, clusters=("page 1", "page 2", "page 1"))).tolist()
+    [0, 1, 0]
+    """
+    labels = cluster_labels(reference, candidate)
+    return None if labels is None else codes_of(labels)
+
+
+def codes_of(labels: Sequence[Any]) -> Codes:
+    """Number labels from 0 in the order of their first appearance."""
+    codes: dict[Any, int] = {}
+    return np.array([codes.setdefault(label, len(codes)) for label in labels], dtype=np.intp)
+
+
+def cluster_labels(reference: Scores | None, candidate: Scores, given: Labels | None = None) -> Sequence[Any] | None:
+    """Return the cluster of each of the candidate's samples, None without clusters.
 
     Parameters
     ----------
     reference, candidate : Scores
-        Where none are given the candidate's clusters hold, else the reference's, by id.
+        Without `given`, the candidate's clusters count, or else the reference's, by id.
     given : mapping of id to cluster, or array of shape (n,) in the candidate's order, optional
         Anything hashable names a cluster. A mapping may hold more ids.
 
     Raises
     ------
     BadInput
-        When a sample has no cluster (None, NaN or empty text count as none): which and how many; and when the
-        array is not one cluster a sample.
-
-    Examples
-    --------
-    >>> from accgate.records.scores import from_python
-    >>> candidate = from_python({"a": 100, "b": 0, "c": 100}, "candidate")
-    >>> clusters_of(None, candidate, {"c": "page 1", "b": "page 2", "a": "page 1"}).tolist()
-    [0, 1, 0]
-    """
-    labels = cluster_labels(reference, candidate, given)
-    return None if labels is None else codes_of(labels)
-
-
-def codes_of(labels: Sequence[Any]) -> Codes:
-    """Numbers from 0 for labels, in the order of their first appearance."""
-    codes: dict[Any, int] = {}
-    return np.array([codes.setdefault(label, len(codes)) for label in labels], dtype=np.intp)
-
-
-def cluster_labels(reference: Scores | None, candidate: Scores, given: Labels | None = None) -> Sequence[Any] | None:
-    """Name the cluster of each of the candidate's samples.
-
-    Parameters and errors are those of `clusters_of`.
+        When a sample has no cluster (None, NaN or empty text), and when the array is not one cluster a sample.
     """
     labels = _labels("cluster", reference, candidate, given)
     if labels is None:
@@ -70,22 +64,21 @@ def cluster_labels(reference: Scores | None, candidate: Scores, given: Labels | 
 
 
 def groups_of(reference: Scores, candidate: Scores, given: Labels | None = None) -> Mapping[str, str] | None:
-    """Return the group of each sample by its id.
+    """Return the group of each sample by its id, empty text for none.
 
-    It is empty where it has none. None where no sample has a group.
+    The result is None if no sample has a group.
 
     Parameters
     ----------
     reference, candidate : Scores
-        The candidate's groups hold, else the reference's.
+        Without `given`, the candidate's groups count, or else the reference's.
     given : mapping of id to group, or array of shape (n,) in the candidate's order, optional
-        In place of the candidate's groups; a mapping may hold more ids.
+        A mapping may hold more ids.
 
     Raises
     ------
     BadInput
-        Where both sides have groups, and a sample is of another group in each: which and how many; and for an array
-        that is not one group a sample.
+        When a sample has another group on each side, and when the array is not one group a sample.
 
     Examples
     --------
@@ -105,10 +98,7 @@ def groups_of(reference: Scores, candidate: Scores, given: Labels | None = None)
 
 
 def moved_groups(reference: Scores, groups: Mapping[str, str]) -> list[str]:
-    """Return the ids of samples that the reference counts to another group.
-
-    There are none where it has no groups.
-    """
+    """Return the ids of samples that have another group in the reference."""
     if reference.groups is None:
         return []
     before = dict(zip(reference.ids, reference.groups, strict=True))
@@ -118,7 +108,7 @@ def moved_groups(reference: Scores, groups: Mapping[str, str]) -> list[str]:
 def _labels(kind: Kind, reference: Scores | None, candidate: Scores, given: Labels | None) -> Sequence[Any] | None:
     """Return the label of each of the candidate's samples.
 
-    It is as given, its own, or the reference's by id.
+    It is the given one, its own, or the reference's.
     """
     if given is not None:
         return _given_labels(kind, candidate.ids, given)
@@ -152,7 +142,7 @@ def _given_labels(kind: str, ids: Sequence[str], given: Any) -> Sequence[Any]:
 def _is_label(value: Any) -> bool:
     """Tell whether a value names a cluster.
 
-    NaN differs from itself, pandas.NA refuses to say, a list has no hash.
+    NaN differs from itself, pandas.NA raises, and a list has no hash.
     """
     try:
         return value is not None and value != "" and bool(value == value) and hash(value) is not None  # noqa: PLR0124

@@ -1,7 +1,4 @@
-"""Whether two sides hold the same samples.
-
-Their ids tell, what else their files say, and how scores agree.
-"""
+"""Whether two sides hold the same samples, judged by ids, texts, and how scores agree."""
 
 import re
 from collections.abc import Collection, Mapping, Sequence
@@ -28,27 +25,27 @@ PARTS = {
     "reply": "stop strings or max_tokens",
     "files": "the files beside the metric's code",
 }
-ROWS, TEXT, BEFORE = 3, 40, 8  # samples that a message shows, characters of each text, and of those before a difference
+ROWS, TEXT, BEFORE = 3, 40, 8  # samples that a message shows, characters of each text, and of these before a difference
 TEMPLATE = re.compile(r"<[|\uff5c]|\[INST\]|<start_of_turn>|<s>")  # marks of models' chat templates
-# Orders that have nothing to do with each other agree by more in one of fifty. Where fewer samples than LEAST differ
-# from the most frequent score of a side, even good pairs often agree by less: 78 pairs of public models over GSM8K,
-# MMLU-Pro and BIG-Bench Hard.
+# One in fifty pairs of independent orders has a higher z. With fewer than LEAST samples that differ from a side's most
+# frequent score, even true pairs often have a lower one, as among 78 pairs of public models on GSM8K, MMLU-Pro and
+# BIG-Bench Hard.
 CHANCE, LEAST = 2.054, 20
 
 
 def refuse_other_samples(
     paths: tuple[Path, Path], reference: Scores, candidate: Scores, layout: Layout, may_differ: Collection[str] = ()
 ) -> bool:
-    """Refuse files whose ids name other samples on each side.
+    """Refuse two files in which the same ids name different samples.
 
-    It goes as far as both say what a sample is. Columns of the rows say it (`accgate.inputs.rows.IDENTITY`), and the
-    digests of the task beside records and references, but for those in `may_differ`. Returns whether more than ids
-    shows that the samples are the same.
+    Columns of the rows tell (`accgate.inputs.rows.IDENTITY`), and the task's digests beside records and references, if
+    both sides have them and `may_differ` does not name them. Returns whether more than the ids shows that the samples
+    are the same.
 
     Raises
     ------
     BadInput
-        What differs, on how many samples, and the first of them.
+        What differs, on how many samples, with the first of them.
     """
     before, after = (fingerprint_in(about_beside(path)) for path in paths)
     parts = before.keys() & after.keys() & COMPARED - {*may_differ}
@@ -58,21 +55,19 @@ def refuse_other_samples(
     places, is_shown = reference.ids.places(candidate.ids), bool(parts)
     for column in sorted(reference.shown.keys() & candidate.shown.keys()):
         left, right, name = reference.shown[column][places], candidate.shown[column], column.partition("_")[0]
-        told = (places >= 0) & (left != 0) & (right != 0)
+        has_both = (places >= 0) & (left != 0) & (right != 0)
         if name in may_differ:
             continue
-        if (left[told] != right[told]).any():
-            old, new = (_texts_of(path, column, layout) for path in paths)
+        if (left[has_both] != right[has_both]).any():
+            old, new = (
+                {id_of(row, path, line): row.get(column) for line, row in sample_rows(path, layout)} for path in paths
+            )
             if other := other_texts(old, new):
                 first = "; ".join(f"{id_} has {one} and {two}" for id_, one, two in other[:ROWS])
                 fault = f"the {column} of {len(other)} of {candidate.n} samples differs: {first}"
                 raise _difference(paths, name, f"{fault}; give a sample the same id on both sides")
-        is_shown |= bool(told.all()) and len(np.unique(right)) > 1
+        is_shown |= bool(has_both.all()) and len(np.unique(right)) > 1
     return is_shown
-
-
-def _texts_of(path: Path, column: str, layout: Layout) -> dict[str, Any]:
-    return {id_of(row, path, line): row.get(column) for line, row in sample_rows(path, layout)}
 
 
 def _difference(paths: tuple[Path, Path], name: str, fault: str) -> BadInput:
@@ -81,10 +76,9 @@ def _difference(paths: tuple[Path, Path], name: str, fault: str) -> BadInput:
 
 
 def other_texts(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[tuple[str, str, str]]:
-    """Return each id whose texts differ, with the part of both that does.
+    """Return each id whose texts differ, with the differing part of both.
 
-    Where a side has none nothing differs. Spaces do not count, nor does what surrounds all texts of a side where that
-    is a chat template.
+    Ids without a text on one side, differences in spaces, and chat templates around all texts of a side do not count.
 
     >>> other_texts({"a": "1 + 2", "b": "3 + 4"}, {"a": "<s>[INST] 1 + 2 [/INST]", "b": "<s>[INST] 3 + 5 [/INST]"})
     [('b', "'3 + 4'", "'3 + 5'")]
@@ -105,29 +99,29 @@ def _without_frame(texts: list[str]) -> list[str]:
 
 
 def _apart(one: str, two: str) -> tuple[str, str]:
-    """Two texts for a message, from shortly before where they part."""
+    """Shorten two texts for a message to the part where they differ."""
     start = max(0, len(commonprefix([one, two])) - BEFORE)  # noqa: RUF071 (texts, not paths)
     return repr(clip(one[start:], TEXT)), repr(clip(two[start:], TEXT))
 
 
 def about_beside(path: Path) -> Mapping[str, Any]:
-    """Return what the file beside a CSV or records says of it.
+    """Read the file beside a reference's CSV or a run's records.
 
-    The CSV is a reference's, the records a run's. It is empty for other files.
+    The table is empty for other files.
     """
     try:
         if path.name.endswith(SCORES):
             return read_toml(path.with_name(f"{path.name.removesuffix(SCORES)}.toml"), fix="record it again").data
         base = path.name.removesuffix(".jsonl")
         return settings_of_run(RecordPaths(*(path.with_name(base + end) for end in ENDINGS)))
-    except (BadInput, OSError):  # another file happens to have such a name, or one that leaves no room for more
+    except (BadInput, OSError):  # another file of such a name, or a name that is too long to append to
         return {}
 
 
 def fingerprint_in(about: Mapping[str, Any]) -> dict[str, str]:
     """Return the digest of each part of a task.
 
-    The settings of records have it, or the file of a reference.
+    Settings beside records have it, and references' files.
     """
     of_run = {part: str(about[f"task {part}"]) for part in PARTS if f"task {part}" in about}
     return of_run or (dict(table) if isinstance(table := about.get("fingerprint"), dict) else {})
@@ -139,26 +133,20 @@ def changed_parts(recorded: Mapping[str, str], now: Mapping[str, str]) -> list[s
 
 
 def is_rescored(recorded: Mapping[str, str], now: Mapping[str, str]) -> bool:
-    """Tell whether the same prompts would be scored in another way.
-
-    To ask them in another mode counts too.
-    """
+    """Tell whether a task asks or scores its samples in another way now."""
     return any(_differs(part, recorded, now) for part in ("prompt", "extract", "metric", "reply", "files"))
 
 
 def is_asked_alike(recorded: Mapping[str, str], now: Mapping[str, str]) -> bool:
-    """Tell whether prompts and replies are the same, however they are scored.
+    """Tell whether a task still sends the same prompts.
 
-    The rows are told apart by their ids.
+    It must also cut replies alike, but may score them in another way.
     """
     return not any(_differs(part, recorded, now) for part in ("prompt", "reply"))
 
 
 def _differs(part: str, recorded: Mapping[str, str], now: Mapping[str, str]) -> bool:
-    """Tell whether a part differs.
-
-    References of earlier versions have no `files`, and stay usable.
-    """
+    """Tell whether a part differs, except for `files`, which references of earlier versions lack."""
     return recorded.get(part) != now.get(part) and not (part == "files" and part not in recorded)
 
 
@@ -168,8 +156,7 @@ def pair_scores(reference: Scores, candidate: Scores) -> Scores:
     Raises
     ------
     BadInput
-        Unless both hold the same ids; says how many are missing and how many are extra. Where both have clusters,
-        unless these are the same.
+        When the sides hold different ids, or different clusters of the same samples.
     """
     rows = reference.ids.places(candidate.ids)
     if (rows < 0).any() or len(np.unique(rows)) < reference.n:
@@ -204,10 +191,10 @@ def _other_samples(reference: Scores, candidate: Scores) -> BadInput:
 
 
 def chance_correlation(reference: Scores, candidate: Scores) -> float | None:
-    """Return the correlation of paired scores that agree by chance alone.
+    """Return the correlation of paired scores if they agree no better than chance, else None.
 
-    They agree no better than chance would make them. None of all others. The means over repeats are compared with what
-    random orders give. Scores of which too many are alike say nothing.
+    The correlation of the means over repeats is compared with that of random orders. Scores of which too many are equal
+    say nothing, and give None.
     """
     before, after = pair_scores(reference, candidate).means(), candidate.means()
     n = len(after)

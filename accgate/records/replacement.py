@@ -1,7 +1,4 @@
-"""Files that are written whole before they take the place of others.
-
-Here are the folders that they need, too.
-"""
+"""Files that are written whole before they replace others, and the folders that they need."""
 
 import contextlib
 import gzip
@@ -22,10 +19,7 @@ BLOCK = 2**16  # bytes
 
 
 class Replacements:
-    """Files that take the places of others together.
-
-    None does before all are whole and on the disk.
-    """
+    """Files that replace others together, once all of them are whole and on the disk."""
 
     def __init__(self) -> None:
         self._written: list[Path] = []
@@ -35,7 +29,7 @@ class Replacements:
     def file(self, path: Path) -> Iterator[BinaryIO]:
         """Open a file to write for this path.
 
-        Its folder is made where there is none.
+        Its folder is made if need be.
         """
         self._written.append(path)
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -46,7 +40,7 @@ class Replacements:
             os.fsync(file.fileno())
 
     def write(self, path: Path, content: bytes | Iterable[bytes]) -> None:
-        """Write a file, by parts if need be."""
+        """Write a file from its content, or from the parts of it."""
         with self.file(path) as file:
             file.writelines([content] if isinstance(content, bytes) else content)
 
@@ -55,18 +49,18 @@ class Replacements:
         with (
             self.file(path) as file,
             gzip.GzipFile("", "wb", compresslevel=6, fileobj=file, mtime=0) as packed,
-            io.BufferedWriter(packed, BLOCK) as lines,  # each write gives up the interpreter's lock, and waits for it
+            io.BufferedWriter(packed, BLOCK) as lines,  # each write of gzip waits for the interpreter's lock
         ):
             lines.writelines(map(json_line, rows))
 
     def remove(self, path: Path) -> None:
-        """Have no file at this path."""
+        """Remove the file at this path when the others take their places."""
         self._unwanted.append(path)
 
     def take_places(self) -> None:
         """Put the files in their places, in the order in which they were written.
 
-        Where that fails for one, undo it.
+        If one fails, all are undone.
         """
         places = [*self._unwanted, *self._written]
         with contextlib.ExitStack() as links, contextlib.ExitStack() as undoing:
@@ -89,7 +83,7 @@ class Replacements:
             undoing.pop_all()
 
     def discard(self) -> None:
-        """Remove what did not take a place."""
+        """Remove the written files that did not take their places."""
         for path in self._written:
             _drop(_part(path))
 
@@ -97,7 +91,7 @@ class Replacements:
 def _keep(path: Path, old: Path) -> None:
     """Keep the file at a path under another name too.
 
-    It is by a copy where the file system has no links, or refuses one.
+    It is a link, or a copy where links fail.
     """
     try:
         os.link(path, old)
@@ -110,9 +104,9 @@ def _part(path: Path) -> Path:
 
 
 def _drop(path: Path) -> None:
-    """Remove a file of this module's own, if that can be done.
+    """Remove a file of this module's own, and ignore errors.
 
-    No error says that files have not taken their places.
+    The caller's files are fine all the same.
     """
     with contextlib.suppress(OSError):
         path.unlink(missing_ok=True)
@@ -122,7 +116,7 @@ def _drop(path: Path) -> None:
 def replacing() -> Iterator[Replacements]:
     """Collect files to write, which take their places at the end.
 
-    After an error there are only the old ones.
+    After an error none of them does.
     """
     files = Replacements()
     try:
@@ -134,19 +128,16 @@ def replacing() -> Iterator[Replacements]:
 
 
 def write_atomically(path: Path, content: bytes | Iterable[bytes]) -> None:
-    """Replace a file in one step, by parts if need be.
+    """Replace a file in one step.
 
-    Readers see the old content or the new, never a part.
+    Readers see the old content or the new.
     """
     with replacing() as files:
         files.write(path, content)
 
 
 def write_gzip_lines(path: Path, rows: Iterable[Mapping[str, Any]]) -> None:
-    """Write rows as compressed JSON lines in place of a file.
-
-    It is one step, and the same rows give the same bytes.
-    """
+    """Replace a file by rows as compressed JSON lines, in one step. The same rows give the same bytes."""
     with replacing() as files:
         files.write_gzip_lines(path, rows)
 
@@ -154,7 +145,7 @@ def write_gzip_lines(path: Path, rows: Iterable[Mapping[str, Any]]) -> None:
 def json_line(row: Mapping[str, Any]) -> bytes:
     """Write a JSON object as a line of UTF-8.
 
-    What UTF-8 cannot hold (half surrogates in a reply) is escaped.
+    Half surrogates, which UTF-8 cannot hold, are escaped.
     """
     try:
         return orjson.dumps(row, option=orjson.OPT_APPEND_NEWLINE)
@@ -165,7 +156,7 @@ def json_line(row: Mapping[str, Any]) -> bytes:
 def refuse_unwritable(out: Path, naming: str = "with --out") -> None:
     """Refuse a folder for results that cannot be written, or made.
 
-    That is before anything is asked for it. `naming` says how the user names another one.
+    `naming` says how the user names another folder.
 
     Raises
     ------
@@ -188,7 +179,7 @@ def refuse_unwritable(out: Path, naming: str = "with --out") -> None:
 def _is_there(path: Path) -> bool:
     """Tell whether something has this name, even a link to nothing.
 
-    OSError where the name is none that a system takes.
+    Raises OSError for a name that the system does not take.
     """
     try:
         path.lstat()

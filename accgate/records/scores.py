@@ -1,7 +1,4 @@
-"""Scores per sample as arrays.
-
-They are read from files or mappings, checked, and paired by id.
-"""
+"""Scores per sample as arrays, read from files or mappings, and checked."""
 
 from __future__ import annotations
 
@@ -19,27 +16,29 @@ import numpy.typing as npt
 from accgate.errors import BadInput
 from accgate.inputs.rows import IDENTITY, id_of, is_mark, mark_of, repeat_of, score_of, text_of
 from accgate.inputs.samples import AS_FOUND, Layout, sample_rows
+from accgate.records.figures import Figures
+from accgate.records.file import Record
 from accgate.records.ids import Ids
+from accgate.records.log import fills
 from accgate.text import count_of, some_of
 
 Floats = npt.NDArray[np.float64]
 Codes = npt.NDArray[np.intp]
 Marks = npt.NDArray[np.int64]
-Key = tuple[str, int]  # (id, repeat)
-LARGEST = 1e12  # points; past any metric, and sums of squares stay finite
-DECIMALS = 9  # of a mean, points
+LARGEST = 1e12  # points; beyond any metric, while sums of squares stay finite
+DECIMALS = 9  # of a mean in points
 MORE = "; name what tells repeats with --repeat, or choose rows with --rows, as '$[?@.model == \"m\"]'"
-ROUNDING = 1e-6  # points by which a scaled score may be past its bound
+ROUNDING = 1e-6  # points by which rounding may put a scaled score beyond its bound
 
 
 @dataclass(frozen=True)
 class Scores:
     """Scores of one side, in points.
 
-    `values` has shape (n, repeats), rows in the order of `ids`; NaN marks a sample whose evaluation failed.
-    `clusters` has the cluster of each sample in the same order, or is None where the samples are independent. `groups`
-    has the group of each, empty where it has none, or is None where no sample has one. `shown` has marks (`mark_of`) of
-    the samples' texts in the columns that say what they are. `are_marks` says that 0 and 100 came as 0 and 1.
+    `values` has shape (n, repeats), rows in the order of `ids`; NaN marks a failed sample. `clusters` has the cluster
+    of each sample, None where samples are independent. `groups` has the group of each sample, empty text for none, or
+    is None if no sample has one. `shown` maps columns that say what a sample is to marks of its texts (`mark_of`).
+    `are_marks` says that 0 and 100 were written as 0 and 1.
     """
 
     ids: Ids
@@ -65,14 +64,14 @@ class Scores:
 
     @property
     def is_binary(self) -> bool:
-        """Whether every score is 0 or 100, that of each repeat."""
+        """Whether the score of every repeat is 0 or 100."""
         return is_binary(self.values)
 
     def means(self) -> Floats:
         """Return the mean over the repeats of each sample, shape (n,).
 
-        It is rounded to a billionth of a point. Beyond that is rounding, which must change no score: the mean of three
-        times 14.3 is 14.300000000000002.
+        It is rounded to a billionth of a point. Rounding errors must change no score: the mean of three times 14.3 is
+        14.300000000000002.
         """
         means: Floats = self.values[:, 0] if self.values.shape[1] == 1 else self.values.mean(axis=1)
         return np.round(means, DECIMALS)
@@ -93,7 +92,7 @@ class Scores:
     def take(self, ids: Sequence[str]) -> Scores:
         """Return the rows of these ids, in their order.
 
-        Raises KeyError with one that is not there.
+        Raises KeyError with an unknown id.
         """
         taken = Ids(ids)
         if taken == self.ids:
@@ -110,7 +109,7 @@ class Scores:
 def is_binary(values: Floats) -> bool:
     """Tell whether every score of an array is 0 or 100 points.
 
-    A missing one (NaN) is neither.
+    A missing score (NaN) is neither.
 
     >>> is_binary(np.array([0.0, 100.0])), is_binary(np.array([0.0, 50.0]))
     (True, False)
@@ -118,21 +117,11 @@ def is_binary(values: Floats) -> bool:
     return bool(np.isin(values, (0.0, 100.0)).all())
 
 
-def collect(rows: Mapping[Key, float | None], side: str, clusters: Mapping[Key, str | None] | None = None) -> Scores:
-    """Collect scores from (id, repeat) -> score.
-
-    They are in order of first appearance. None marks a failed sample. `clusters` maps the same keys to the cluster of
-    the sample; None, empty text or no key is no cluster.
-
-    Raises
-    ------
-    BadInput
-        When there is no sample at all, samples have different numbers of repeats, some samples have a cluster
-        and some have not, or the repeats of one sample are of different clusters.
-    """
-    of = clusters or {}
-    values = [nan if score is None else score for score in rows.values()]
-    return scores_of_rows([id_ for id_, _ in rows], values, [of.get(key) for key in rows], side)
+def scores_of_records(records: Sequence[Record], side: str) -> Scores:
+    """Collect the scores of records, NaN for failed ones. Raises as `scores_of_rows` does."""
+    figures = Figures.of(records)
+    clusters = [record.cluster for record in records] if fills(records, "cluster") else ()
+    return scores_of_rows(figures.ids, figures.columns["score"], clusters, side)
 
 
 def scores_of_rows(
@@ -143,9 +132,13 @@ def scores_of_rows(
     groups: Sequence[str | None] = (),
     shown: Mapping[str, array[int]] | None = None,
 ) -> Scores:
-    """Collect scores from rows, each of one repeat.
+    """Collect scores from rows, each of one repeat, in order of the ids' first appearance.
 
-    They are in order of the ids' first appearance. Raises as `collect` does.
+    Raises
+    ------
+    BadInput
+        When there is no sample, samples have different numbers of repeats, only some samples have a cluster, or the
+        repeats of one sample have different clusters.
     """
     if not len(ids):
         raise BadInput(f"{side}: holds no samples; a gate needs every expected sample")
@@ -165,23 +158,22 @@ def scores_of_rows(
 def _names_of_samples(
     kind: str, names: Sequence[str | None], rows: Codes, ids: Sequence[str], side: str
 ) -> tuple[str, ...] | None:
-    """Return the cluster or group of each sample, empty where it has none.
+    """Return the cluster or group of each sample, empty text for none.
 
-    None where no row has one.
+    The result is None if no row has one.
     """
     if not any(names):
         return None
     columns = [[names[row] or "" for row in column] for column in rows.T.tolist()]
     if any(column != columns[0] for column in columns):
-        both = zip(ids, zip(*columns, strict=True), strict=True)
-        torn = [id_ for id_, own in both if len(set(own)) > 1]
+        torn = [id_ for id_, *own in zip(ids, *columns, strict=True) if len(set(own)) > 1]
         fault = f"{side}: the {kind} differs between repeats of {len(torn)} of {len(ids)} samples: {some_of(torn)}"
         raise BadInput(f"{fault}; give each sample one {kind}")
     return tuple(columns[0])
 
 
 def _rows_of_repeats(ids: Sequence[str], distinct: Sequence[str], side: str) -> Codes:
-    """Find where the repeats of each sample stand, shape (n, repeats)."""
+    """Find the rows of each sample's repeats, shape (n, repeats)."""
     place = dict(zip(distinct, range(len(distinct)), strict=True))
     places = np.array(list(map(place.__getitem__, ids)), dtype=np.intp)
     counts = np.bincount(places)
@@ -196,13 +188,13 @@ def _rows_of_repeats(ids: Sequence[str], distinct: Sequence[str], side: str) -> 
 def read_scores(path: Path, side: str, layout: Layout = AS_FOUND) -> Scores:
     """Read scores from a run record, a table, or another tool's file.
 
-    Its layout is named or can be only one. `repeat`, `cluster` and `group` count where they are.
+    Columns `repeat`, `cluster` and `group` are optional.
 
     Raises
     ------
     BadInput
-        With file and line, for a line that cannot be read, a duplicate (id, repeat), a score that is not a
-        finite number; for samples without a score, and for clusters that some samples lack: which and how many.
+        With file and line, for a line that cannot be read, a duplicate (id, repeat), or a score that is not a finite
+        number; also for samples without a score, and for clusters that some samples lack.
     """
     rows = _Rows(path, layout)
     ids = Ids(rows.ids())
@@ -217,16 +209,16 @@ def read_scores(path: Path, side: str, layout: Layout = AS_FOUND) -> Scores:
 
 
 def _form_of(score: Any) -> str:
-    """Tell what a score shows.
+    """Return the form in which a score is written.
 
-    It is a decimal comma, a point, or that it is a mark, and empty for other numbers.
+    It is "," or "." by what precedes decimals, "mark" for true or false, and empty for other numbers.
     """
     text = score if isinstance(score, str) else ""
     return "," if "," in text else "." if "." in text else "mark" if is_mark(score) else ""
 
 
 class _Rows:
-    """The rows of a file of scores, gone through once."""
+    """The rows of a file of scores, read once."""
 
     def __init__(self, path: Path, layout: Layout) -> None:
         self._path, self._layout = path, layout
@@ -239,7 +231,7 @@ class _Rows:
         self._shown: dict[str, array[int]] = {}
 
     def ids(self) -> Iterator[str]:
-        """Take in the rows, and return their ids."""
+        """Read the rows, and yield their ids."""
         path, names = self._path, dict[str, str]()  # one string a cluster or group, not one a sample
         for line, row in sample_rows(path, self._layout):
             id_, repeat, score = row.get("id"), row.get("repeat", 0), row.get("score")
@@ -267,23 +259,20 @@ class _Rows:
             yield id_
 
     def shown(self) -> dict[str, array[int]]:
-        """Return a mark of each row in the columns that say what a sample is."""
+        """Return each row's marks in the columns that say what a sample is."""
         return {name: self._marks(name, len(self.scores)) for name in self._shown}
 
     def _marks(self, name: str, count: int) -> array[int]:
         """Return the marks of a column so far.
 
-        They begin with 0 for the rows of so many that lack it.
+        They are filled up to `count`, with 0 for rows that lack the column.
         """
         marks = self._shown.setdefault(name, array("q"))
         marks.frombytes(bytes(marks.itemsize * (count - len(marks))))
         return marks
 
     def refuse_mixed(self) -> None:
-        """Refuse marks beside points, and decimal commas beside decimal points.
-
-        One of them means another thing.
-        """
+        """Refuse marks beside points, and decimal commas beside decimal points."""
         (line, value), fix = self._texts.get("mark", (0, None)), "write 100 or 0 in its place"
         if line and not np.isin(self.scores, (0.0, 1.0)).all(where=np.isfinite(self.scores)):
             raise BadInput(f"{self._path}:{line}: score is {value!r} beside scores other than 0 and 1; {fix}")
@@ -293,10 +282,7 @@ class _Rows:
             raise BadInput(f"{self._path}:{line}: {fault}; write all alike")
 
     def refuse_repeated(self, ids: Ids) -> None:
-        """Refuse an (id, repeat) that comes twice.
-
-        The message names the first line that says one again, and the line before it.
-        """
+        """Refuse an (id, repeat) that comes twice, with both lines in the message."""
         if places := ids.first_again(self.repeats):
             second, first = places
             raise BadInput(
@@ -307,7 +293,7 @@ class _Rows:
 
 
 def by_label(data: Any, side: str) -> Any:
-    """Turn a Series of pandas into a mapping by its index.
+    """Turn a pandas Series into a mapping by its index.
 
     Anything else is returned as it is.
 
@@ -330,22 +316,17 @@ def by_label(data: Any, side: str) -> Any:
 def from_python(data: Mapping[Any, float] | Sequence[float] | Floats, side: str) -> Scores:
     """Read scores from a mapping, a labelled Series, or an array.
 
-    An array is in the order given.
-
     Raises
     ------
     BadInput
-        For no samples, or scores that are not finite numbers: which and how many.
+        For no samples, or scores that are not finite numbers.
     """
     data = by_label(data, side)
-    if isinstance(data, Mapping):
-        ids = tuple(str(key) for key in data)
-        if len(set(ids)) < len(ids):
-            raise BadInput(f"{side}: two ids are the same text; each sample must come once")
-        raw: Any = list(data.values())
-    else:
-        raw = data
-        ids = tuple(str(i) for i in range(len(raw)))
+    is_mapping = isinstance(data, Mapping)
+    raw: Any = list(data.values()) if isinstance(data, Mapping) else data
+    ids = tuple(map(str, data if is_mapping else range(len(raw))))
+    if len(set(ids)) < len(ids):
+        raise BadInput(f"{side}: two ids are the same text; each sample must come once")
     try:
         values = np.asarray(raw, dtype=np.float64)
     except (TypeError, ValueError) as error:
@@ -369,18 +350,17 @@ def in_points(
     bounds: tuple[float, float] | None = None,
     names: tuple[str, str] = ("reference", "candidate"),
 ) -> tuple[Scores, Scores]:
-    """Both sides in points. Scores that look like fractions, or like none of the others, are refused, never guessed.
+    """Return both sides in points, and refuse scores whose unit is in doubt.
 
-    Where both sides hold nothing but 0 and 1, or true and false, 1 is 100 points.
-    `bounds` are the lowest and the highest score there can be, in points; infinite where there is none. Without them
-    scores outside 0 to 100 must be on both sides, and none of these of 0/100 scores.
+    If both sides have only 0 and 1, or true and false, 1 is 100 points. `bounds` are the lowest and the highest
+    possible score in points, infinite where there is none. Without bounds, scores outside 0 to 100 must be on both
+    sides, and not beside 0/100 scores.
 
     Raises
     ------
     BadInput
-        When the largest score of a side is above 0 and at most 1, no scale is given, and some are fractions between,
-        the scale is not positive, the
-        bounds are none, or scores are outside them: which, how many, and of which side by its name.
+        When scores look like fractions and no scale is given, when the scale or the bounds make no sense, and when
+        scores are outside the bounds.
     """
     are_marks = all(np.isin(side.values, (0.0, 1.0)).all() for side in (reference, candidate))
     if scale is None and are_marks and bounds in (None, (0.0, 100.0)):
@@ -406,7 +386,7 @@ def in_points(
 def _check_sides(sides: tuple[Scores, Scores], bounds: tuple[float, float] | None, names: tuple[str, str]) -> None:
     """Refuse scores outside the bounds.
 
-    By default these are 0 to 100, unless both sides are no percentages.
+    The default is 0 to 100, unless both sides are no percentages.
     """
     if bounds is None and all(_may_be_unbounded(side) for side in sides):
         return
@@ -419,9 +399,9 @@ def _check_sides(sides: tuple[Scores, Scores], bounds: tuple[float, float] | Non
 
 
 def _may_be_unbounded(scores: Scores) -> bool:
-    """Tell whether the scores are not percentages.
+    """Tell whether scores are no percentages.
 
-    Some are outside 0 to 100, and some others are neither 0 nor 100.
+    Some are outside 0 to 100, and the others are not all 0 or 100.
     """
     outside = (scores.values < 0.0) | (scores.values > 100.0 + ROUNDING)
     return bool(outside.all() or (outside.any() and not is_binary(scores.values[~outside])))
@@ -430,13 +410,12 @@ def _may_be_unbounded(scores: Scores) -> bool:
 def check_bounds(scores: Scores, low: float | None, high: float | None, where: str, fix: str) -> None:
     """Refuse scores outside their range, in which None is no bound.
 
-    NaN marks a failed sample and is let through. One score of 10,000 among scores of 0 and 100 would hide a hundred
-    losses.
+    One score of 10,000 among scores of 0 and 100 would hide a hundred losses. Failed samples (NaN) pass.
 
     Raises
     ------
     BadInput
-        With the file or side that `where` names, the ids and the first score, and the fix.
+        With the file or side that `where` names, the ids, the first score, and the fix.
     """
     low, high = -inf if low is None else low, inf if high is None else high
     outside = (scores.values < low - ROUNDING) | (scores.values > high + ROUNDING)
@@ -451,9 +430,7 @@ def check_bounds(scores: Scores, low: float | None, high: float | None, where: s
 
 
 def check_range(scores: Scores) -> None:
-    """Refuse scores that no metric gives.
-
-    NaN marks a failed sample and is let through.
+    """Refuse scores that are too large for any metric. Failed samples (NaN) pass.
 
     Raises
     ------

@@ -1,4 +1,1 @@
-"""The reference store.
-
-It finds, reads, matches and writes references, and the anchors that drift is counted from.
-"""
+"""The reference store, which finds, reads, matches and writes references and their anchors."""

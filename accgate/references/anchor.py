@@ -1,7 +1,4 @@
-"""Drift from the first reference of a model and task, the anchor.
-
-Later references and runs are compared with it.
-"""
+"""Drift from the first reference of a model and task, the anchor."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields, replace
@@ -41,8 +38,8 @@ RESTART = "delete both, and drift is counted afresh"
 class Step:
     """A reference that came after the anchor.
 
-    It has its difference to the anchor and that difference's error, points. `p_fall` and `p_rise` are the chances of so
-    low, and of so high a difference; older files have none.
+    Its difference to the anchor, and the error of that, are in points. `p_fall` and `p_rise` are the chances of a
+    difference as low, and as high, if nothing changed; older files lack them.
     """
 
     date: Text = ""
@@ -53,7 +50,7 @@ class Step:
     p_rise: Number | None = None
 
     def p_value(self, *, higher_is_better: bool) -> float:
-        """Return p of a one-sided test for a decline."""
+        """Return the p-value of a one-sided test for a decline."""
         fall, rise = self.p_fall, self.p_rise
         if fall is None or rise is None:
             fall, rise = normal_tails(self.difference, self.error)
@@ -62,10 +59,10 @@ class Step:
 
 @pydantic_dataclass(frozen=True, kw_only=True, config=CLOSED)
 class AnchorFile(ScoresFile):
-    """The file `<task>.anchor.toml` of the store.
+    """The content of `<task>.anchor.toml`, the first reference and the references that replaced it.
 
-    It has the first reference, and how often it has been replaced since. `anchor` says why drift is counted from here,
-    where still earlier references cannot be compared.
+    `replaced` counts these. `anchor` says why drift is counted from here, if still earlier references cannot be
+    compared.
     """
 
     scores_sha256: Text
@@ -75,10 +72,7 @@ class AnchorFile(ScoresFile):
 
 @dataclass(frozen=True)
 class Anchor:
-    """The first reference of a model and task.
-
-    It outlives every later one that can be compared with it.
-    """
+    """The first reference of a model and task with which later ones can be compared."""
 
     path: Path
     about: AnchorFile
@@ -86,9 +80,7 @@ class Anchor:
 
 
 def find_anchor(store: Path, baseline: str, task: str) -> Anchor | None:
-    """Find the anchor of a baseline and task.
-
-    None where its reference has never been replaced.
+    """Find the anchor of a baseline and task, None if its reference was never replaced.
 
     Raises
     ------
@@ -118,11 +110,11 @@ def anchor_beside(reference: Path) -> Anchor | None:
 def keep_anchor(
     store: Path, about: ReferenceFile, scores: Scores, files: Replacements, design: Design | None = None
 ) -> str:
-    """Keep the anchor, and the new reference's difference from it.
+    """Keep the anchor, with the new reference's difference from it.
 
-    They are among the `files` that replace the old reference. The anchor is the first reference, whatever replaced it,
-    until one comes that cannot be compared with it, or that accepts a decline which by the check's `design` fails it.
-    It is then removed, and drift is counted from the new reference: the text says so, for the new reference's file.
+    It is written among the `files` that are replaced. The anchor stays the same until a new reference cannot be
+    compared with it, or accepts a decline that fails the check by its `design`. The anchor is then removed, and the
+    returned text says for the new reference's file why drift is counted from there.
 
     Raises
     ------
@@ -157,7 +149,7 @@ def keep_anchor(
 def _former(path: Path) -> Reference | None:
     """Read the reference that is replaced.
 
-    None where it is damaged, for recording again repairs that.
+    The result is None if it is damaged, since recording again repairs that.
     """
     try:
         return read_reference(path)
@@ -173,10 +165,10 @@ def _new_anchor(reference: Reference, scores: Scores) -> Anchor:
 
 
 def _change(anchor: Anchor, old: Reference | None, about: ReferenceFile, scores: Scores) -> str | None:
-    """Return the change that makes a reference incomparable with its anchor.
+    """Return the change that makes a reference incomparable with its anchor, if any.
 
-    None where it can be compared. More or fewer samples do not matter, as where a plan has changed: those that both
-    have are compared. Anchors of earlier versions do not say who marked them, which the old reference between them may.
+    More or fewer samples do not, since the shared ones are compared. Anchors of earlier versions do not name the judge,
+    but the `old` reference in between may.
     """
     makers = [anchor.about.makers] if old is None else [anchor.about.makers, old.about.makers]
     if any(each.judge_change(about.makers) is not None for each in makers):
@@ -192,7 +184,7 @@ def _step(
 ) -> tuple[Step | None, tuple[str, ...]]:
     """Return the difference to the anchor, and which samples are left out.
 
-    It is on the samples that both have, None where they share none.
+    The difference is that of the shared samples. The difference is None if no sample is shared.
     """
     values, shared = scores.means(), anchor.scores.ids.places(scores.ids) >= 0
     rows = np.flatnonzero(shared & ~np.isnan(values))
@@ -215,19 +207,19 @@ def _step(
 def drift_since(anchor: Anchor, candidate: Scores, design: Design, *, clusters: Codes | None, alpha: float) -> Drift:
     """Return the drift of a run since an anchor.
 
-    The references since the anchor are the runs before this one, so the more often a reference was replaced, the more a
-    decline has to show. Of a run that was stopped early the difference is that of the samples it took.
+    Every reference since the anchor counts as a test before this one: the more often a reference was replaced, the more
+    evidence a decline needs. A run that stopped early is compared on the samples that it took.
 
     Parameters
     ----------
     candidate : Scores
-        Of this run, points. Samples without a score are left out, and a reason says so.
+        The run's scores in points. Samples without a score are left out, and a reason says so.
     design : Design
-        Of the check; with its `drift_alpha` a decline fails it.
+        The check's design. With `drift_alpha`, a decline fails the check.
     clusters : int array of shape (candidate.n,), optional
         The cluster of each sample, from 0.
     alpha : float
-        Type I error rate of the whole history where a decline fails nothing.
+        Type I error rate of the whole history, if a decline does not fail the check.
     """
     higher_is_better, fails = design.higher_is_better, design.drift_alpha is not None
     alpha = design.drift_alpha or alpha
@@ -249,9 +241,9 @@ def drift_since(anchor: Anchor, candidate: Scores, design: Design, *, clusters: 
 def _least_loss(
     anchor: Anchor, candidate: Scores, difference: float, error: float, alpha: float, higher_is_better: bool
 ) -> float:
-    """Return the upper limit of a decline at this alpha, points.
+    """Return the least decline at this alpha, in points, where higher is better.
 
-    Higher is better. It is exact for single 0/100 scores.
+    The limit is exact for single 0/100 scores.
     """
     first, now = anchor.scores, candidate
     is_single = first.values.shape[1] == now.values.shape[1] == 1 and now.clusters is None
@@ -264,9 +256,9 @@ def _least_loss(
 
 
 def _losses(steps: Sequence[Step], higher_is_better: bool) -> tuple[tuple[str, float], ...]:
-    """List the merges that lost most, at most three.
+    """List the three references that lost most against the one before.
 
-    Each has its change to the one before in points.
+    Each has its change in points.
     """
     befores = (0.0, *(step.difference for step in steps[:-1]))
     changes = [

@@ -1,4 +1,4 @@
-"""The optional columns of a reference's scores, which some statistics need beside the score."""
+"""The optional columns of a reference's scores, which some statistics need besides the score."""
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -20,8 +20,8 @@ COST_COLUMNS = ("completion_tokens", "seconds")
 def columns_of(records: Sequence[Record], *, answers: bool) -> list[str]:
     """List the columns that some record fills.
 
-    `answers` adds answer and target. Of tokens seconds go with them. Acceptance lengths are one where some reply was
-    drafted.
+    `answers` adds answer and target. Tokens are written together with seconds. Acceptance lengths are written only if
+    some reply was drafted.
     """
     columns = (*TEXTS, *NUMBERS, *(ANSWERS if answers else ()))
     filled = [name for name in columns if fills(records, name)]
@@ -33,7 +33,7 @@ def columns_of(records: Sequence[Record], *, answers: bool) -> list[str]:
 def value_of(record: Record, column: str) -> Any:
     """Return the value of a column.
 
-    There are no seconds and no acceptance of a reply that was kept of an earlier run.
+    A reply from the cache has no seconds and no acceptance.
 
     >>> record = Record("a", 0, 100.0, "", None, None, None, 9, 4, 1.23456, None)
     >>> value_of(record, "seconds"), value_of(record, "completion_tokens")
@@ -47,7 +47,7 @@ def value_of(record: Record, column: str) -> Any:
 def cell(value: Any) -> str:
     """Write a value as a CSV cell.
 
-    Several numbers have spaces between them. `-` stands where there is none.
+    Several numbers have spaces between them, and `-` stands for None.
 
     >>> cell(0.25), cell([100.0, None]), cell(None)
     ('0.25', '100 -', '')
@@ -62,9 +62,7 @@ def cell(value: Any) -> str:
 
 
 def stored_records(path: Path) -> Iterator[Record]:
-    """Yield the records behind a reference's scores.
-
-    They are as far as its file holds them.
+    """Yield the records behind a reference's scores, with the fields that its file holds.
 
     Raises
     ------
@@ -83,7 +81,7 @@ def stored_records(path: Path) -> Iterator[Record]:
 
 
 def _count_of(row: Mapping[str, Any], name: str, path: Path, line: int, least: float = 0.0) -> float | None:
-    """Read a count of tokens, steps or seconds, `least` or more, if there is one."""
+    """Read a number of tokens, steps or seconds, `least` or more, if there is one."""
     value = _numbers(row, name, path, line) if row.get(name) else None
     if isinstance(value, tuple) or (value is not None and not least <= value < math.inf):
         raise BadInput(f"{path}:{line}: {name} is {row[name]!r}; record the reference again")

@@ -1,6 +1,6 @@
-"""Who made scores.
+"""Who answered and who marked.
 
-Who answered and who marked are kept with a reference, for marks of two judges cannot be compared.
+References keep this, since marks of two judges cannot be compared.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ from accgate.records.file import FILES, JUDGE_SERVED, SERVED
 from accgate.records.pairing import about_beside
 from accgate.text import clip, some_of
 
-OF_JUDGE = " of judge "  # in the name of a file among those that records depend on
-JUDGE_FILES = "judge_files"  # in a reference's file
-CHANGE = 600  # characters of what changed
+OF_JUDGE = " of judge "  # follows the name of a judge's file, before the judge's name, in settings beside records
+JUDGE_FILES = "judge_files"  # key of a reference's file
+CHANGE = 600  # characters of a change that a message shows
 
 
 @dataclass(frozen=True)
 class Makers:
-    """Who answered and who marked.
+    """Who answered and who marked, as replies, servers' lists of models and files tell.
 
-    Replies, lists of models and files tell. `served` and `judge_served` are as `accgate.engines.settings_to_keep` gives
-    them; `judge_files` has the digests of the files that a judge was made of, by their names.
+    `served` and `judge_served` are tables of `accgate.engines.settings_to_keep`. `judge_files` maps the judge's files
+    to their digests.
     """
 
     served: Mapping[str, Any] = field(default_factory=dict)
@@ -36,33 +36,26 @@ class Makers:
 
     @classmethod
     def of_settings(cls, settings: Mapping[str, Any]) -> Makers:
-        """Read the makers from the settings beside records.
-
-        Those of a reference's file serve, too.
-        """
+        """Read the makers from the settings beside records, or from a reference's file."""
         files = _table(settings, FILES)
         of_judge = {name.rpartition(OF_JUDGE)[0]: digest for name, digest in files.items() if OF_JUDGE in name}
-        return cls.of_tables({JUDGE_FILES: of_judge, **settings})
-
-    @classmethod
-    def of_tables(cls, about: Mapping[str, Any]) -> Makers:
-        """Read the makers from a reference's file."""
-        files = {name: digest for name, digest in _table(about, JUDGE_FILES).items() if isinstance(digest, str)}
-        return cls(settings_to_keep(_table(about, SERVED)), settings_to_keep(_table(about, JUDGE_SERVED)), files)
+        of_judge |= _table(settings, JUDGE_FILES)
+        texts = {name: digest for name, digest in of_judge.items() if isinstance(digest, str)}
+        return cls(settings_to_keep(_table(settings, SERVED)), settings_to_keep(_table(settings, JUDGE_SERVED)), texts)
 
     def join(self, later: Makers) -> Makers:
         """Join the makers of two runs.
 
-        Where only one can stand, as of models' names, it is that of the later run.
+        The later run's wins where only one can be kept, as for names.
         """
         served, judge_served = (later.served, self.served), (later.judge_served, self.judge_served)
         return Makers(union_of(served), union_of(judge_served), {**self.judge_files, **later.judge_files})
 
     def judge_change(self, now: Makers, options: Mapping[str, Any] | None = None) -> str | None:
-        """Say why another judge marked `now`.
+        """Return the change that shows that another judge marked `now`, if one does.
 
-        None where nothing shows that, as where only one side tells. `options` are the judge's, which may allow several
-        fingerprints (`accgate.engines.change_of`).
+        Nothing shows it if only one side names its judge. The judge's `options` may allow several fingerprints
+        (`accgate.engines.change_of`).
 
         >>> old, new = Makers(judge_files={"j.gguf": "1"}), Makers(judge_files={"j.gguf": "2"})
         >>> old.judge_change(new), old.judge_change(Makers())
@@ -79,10 +72,7 @@ def _table(about: Mapping[str, Any], key: str) -> Mapping[str, Any]:
 
 
 def other_judge(path: Path, judge: str, change: str) -> str:
-    """Return the message that another judge marked a reference.
-
-    It says what to do, and has the change (`Makers.judge_change`).
-    """
+    """Return the message that another judge marked a reference, with the change and the fix."""
     what, option = "both fingerprints are", "list both in the judge's options.fingerprints"
     if FINGERPRINT not in change:
         what, option = "both names are", "list the old one in the judge's options.same_model"
@@ -95,14 +85,12 @@ def other_judge(path: Path, judge: str, change: str) -> str:
 
 
 def refuse_other_judge(reference: Path, candidate: Path) -> None:
-    """Refuse two files of scores that different judges marked.
-
-    The files beside both say who did.
+    """Refuse two files of scores that different judges marked, by the files beside both.
 
     Raises
     ------
     BadInput
-        What shows it.
+        What shows that the judges differ.
     """
     before, after = (Makers.of_settings(about_beside(path)) for path in (reference, candidate))
     change = before.judge_change(after)

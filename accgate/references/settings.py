@@ -1,6 +1,6 @@
-"""The settings that a reference was recorded with, and how a run's differ.
+"""The settings that a reference was recorded with, and how a run's settings differ.
 
-That is where to look first when a run fails.
+A difference is where to look first when a run fails.
 """
 
 import math
@@ -22,17 +22,17 @@ from accgate.text import differences, path_text, value_text
 from accgate.verdict import Reason
 from accgate.verdict.sentences import PROMPTS
 
-ENOUGH = 30  # samples of which a mean tells something of all
-TENTH = 0.0501  # a mean in a reference is rounded to tenths
-UNKNOWN = "unknown"  # a package that is not installed, or what a machine does not tell
+ENOUGH = 30  # samples from which on the normal approximation of a mean is used
+TENTH = 0.0501  # rounding of a mean in a reference, which is rounded to tenths
+UNKNOWN = "unknown"  # version of a package that one side does not name
 IN_PROCESS = ("llamacpp", "vllm")  # the engines that say whether they are deterministic
 
 
 def answer_settings(model: Model, task: Task | None = None) -> dict[str, Any]:
     """Return the settings of a model that can change an answer.
 
-    A reference keeps them, without what is unset or empty. Of a `task` that scores given texts the way in which that is
-    done is one of them.
+    Unset and empty settings are left out. A reference keeps them. For a `task` that scores given texts, the version of
+    that scoring is added.
 
     >>> from accgate.config.tables import Model, Sampling
     >>> answer_settings(Model(engine="vllm", model="m", options={"dtype": "half", "log": "v.log"}))
@@ -45,10 +45,7 @@ def answer_settings(model: Model, task: Task | None = None) -> dict[str, Any]:
 
 
 def _without_empty(table: Mapping[str, Any]) -> dict[str, Any]:
-    """Remove what is unset or empty from a table.
-
-    TOML cannot write it.
-    """
+    """Remove unset and empty values from a table, which TOML cannot write."""
     inner = {key: _without_empty(value) if isinstance(value, Mapping) else value for key, value in table.items()}
     plain = {key: list(value) if isinstance(value, tuple) else value for key, value in inner.items()}
     return {key: value for key, value in plain.items() if value is not None and value not in ({}, [])}
@@ -57,7 +54,7 @@ def _without_empty(table: Mapping[str, Any]) -> dict[str, Any]:
 def recorded_settings(reference: ReferenceFile, model: Model) -> dict[str, Any]:
     """Return the settings of a reference.
 
-    Its model has the name of now where `same_model` declares both.
+    The model has its new name if `same_model` declares both names.
 
     >>> from accgate.config.tables import Model
     >>> from accgate.references.store import ReferenceFile
@@ -71,9 +68,10 @@ def recorded_settings(reference: ReferenceFile, model: Model) -> dict[str, Any]:
 
 
 def batch_note(reference: ReferenceFile) -> Reason | None:
-    """Say that a reference's scores depend on what ran beside them.
+    """Say that a reference's answers may depend on the requests that ran beside them.
 
-    It says how many do where that was measured. Else None. Servers do not say whether they do.
+    The reason has the share that changed, if that was measured. None for engines that are deterministic, and for
+    servers, which do not say.
 
     >>> from accgate.references.store import ReferenceFile
     >>> figures = {"mean": 50.0, "n": 9, "discordance": 0.02, "settings": {"model": "m"}}
@@ -86,10 +84,10 @@ def batch_note(reference: ReferenceFile) -> Reason | None:
 
 
 def prompt_change(reference: Reference, figures: Figures) -> str | None:
-    """Return how many tokens the same prompts had, and have now.
+    """Say how the mean length of the same prompts changed, in tokens.
 
-    None where the choice of samples may explain it. Fewer may be a prompt that is cut, or another chat template.
-    `figures` are those of the run's records.
+    None if it did not, or if the choice of samples may explain it. Shorter prompts may be cut, or be rendered with
+    another chat template. `figures` are those of the run's records.
     """
     about, scores = reference.about, reference.scores
     counts = figures.columns["prompt_tokens"]
@@ -106,11 +104,11 @@ def prompt_change(reference: Reference, figures: Figures) -> str | None:
 def surroundings(
     reference: ReferenceFile, model: Model, info: EngineInfo | None
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return label, version, hardware and environment of both sides.
+    """Return variant, version, hardware and environment of a reference and of a run.
 
-    They are a reference's and a run's, as far as the reference names them. Of a reference of several runs one that any
-    of them had is the same. What only one environment names is `UNKNOWN` in the other. One that a run under another
-    engine does not name at all is left out.
+    Only values that the reference names are compared. If the reference has several runs, the value of any of them is
+    fine. A package that only one environment names is `UNKNOWN` in the other. Environments are left out if a run under
+    another engine names none.
     """
     before: dict[str, Any] = {"variant": dict(reference.variant)}
     now: dict[str, Any] = {"variant": dict(model.variant)}
@@ -128,10 +126,9 @@ def surroundings(
 def setting_changes(
     reference: ReferenceFile, model: Model, info: EngineInfo | None, task: Task | None = None
 ) -> tuple[str, ...]:
-    """Describe how a run's settings differ from its reference's.
+    """Describe each difference between a run's settings and its reference's in a short text.
 
-    There is a short text for each. A reference of an earlier version has no settings: then only engine, hardware and
-    variant are compared.
+    References of earlier versions have no settings: only engine, hardware and variant are compared then.
 
     >>> from accgate.config.tables import Model
     >>> from accgate.references.store import ReferenceFile

@@ -24,7 +24,7 @@ from accgate.records.log import RecordLog, fills
 from accgate.records.membership import moved_groups
 from accgate.records.pairing import SCORES, changed_parts, is_asked_alike, is_rescored
 from accgate.records.replacement import write_gzip_lines
-from accgate.records.scores import Scores, collect, read_scores
+from accgate.records.scores import Scores, read_scores, scores_of_records
 from accgate.references.columns import stored_records
 from accgate.references.judge import Makers
 from accgate.tasks import Task
@@ -32,16 +32,16 @@ from accgate.tasks.definition import former_task
 from accgate.text import count_of, nearest, some_of
 from accgate.verdict import Readings, Reason, Verdict
 
-MOST = 1_000_000_000  # bytes of the scores beside a reference
-MOST_SCORES = 100_000  # of a reference that are put beside a run; its report draws no more samples
+MOST = 1_000_000_000  # bytes of the scores beside a reference, which memory must hold
+MOST_SCORES = 100_000  # scores of a reference that are copied beside a run, as many as its report draws
 
 
 @pydantic_dataclass(frozen=True, kw_only=True, config=CLOSED)
 class ScoresFile:
-    """What the file of a reference and that of an anchor both say of the scores beside them.
+    """The keys that the files of a reference and of an anchor share.
 
     The mean is in points. `repeats` counts the answers to each sample. `anchor` says why drift is counted from these
-    scores, where earlier ones cannot be compared with them.
+    scores, if earlier ones cannot be compared with them.
     """
 
     model: Text
@@ -59,26 +59,21 @@ class ScoresFile:
 
     @property
     def makers(self) -> Makers:
-        """Who answered and who marked.
-
-        It is empty where the file does not say.
-        """
-        return Makers.of_tables(vars(self))
+        """Who answered and who marked, as far as the file says."""
+        return Makers.of_settings(vars(self))
 
 
 @pydantic_dataclass(frozen=True, kw_only=True, config=CLOSED)
 class ReferenceFile(ScoresFile):
-    """The file `<task>.toml` of the store.
+    """The content of `<task>.toml`.
 
     Mean and sigma are in points, discordance is a share. `repeats` counts the answers to each sample in all `runs`
-    together, and `runs_sha256` has a digest of each run. `builds` counts those that the runs are of, by commit,
-    version, hardware and environment. Tokens are means per sample, and with `samples_per_second` those of the last run:
-    what `plan` estimates costs from. Of so many `replies`, no answer was found in the `unread` ones; the others are as
-    `Readings` has them. They are not there where there was nothing to read, and in references of earlier versions.
-    `anchor` says why drift is counted from this reference, where earlier ones cannot be compared with it. `settings`
-    are those of the model, its engine and sampling that can change an answer, `environment` the versions of what lies
-    under the engine. `served`, `judge_served` and `judge_files` are the `Makers` of the scores; earlier versions kept
-    none.
+    together, and `runs_sha256` has a digest of each run. `builds` counts the builds of these runs, told apart by
+    commit, version, hardware and environment. Tokens are means per sample of the last run, as is `samples_per_second`;
+    `plan` estimates costs from these. `replies` to `full` are the counts of `Readings`, which are missing where nothing
+    was read, and in references of earlier versions. `settings` of the model, its engine and sampling can change an
+    answer. `environment` has the versions of the software under the engine. `served`, `judge_served` and `judge_files`
+    are the `Makers` of the scores, which earlier versions did not keep.
     """
 
     sigma: Number | None = None
@@ -107,10 +102,7 @@ class ReferenceFile(ScoresFile):
 
     @property
     def readings(self) -> Readings | None:
-        """How the replies were read.
-
-        None where the file does not say.
-        """
+        """How the replies were read, None if the file does not say."""
         if self.replies is None or self.unread is None:
             return None
         return Readings(**{name: getattr(self, name) or 0 for name in vars(Readings(0))})
@@ -118,10 +110,7 @@ class ReferenceFile(ScoresFile):
 
 @dataclass(frozen=True)
 class Reference:
-    """A recorded reference.
-
-    Without `scores` only its mean is known.
-    """
+    """A recorded reference. Without `scores`, only its mean is known."""
 
     path: Path
     about: ReferenceFile
@@ -129,10 +118,7 @@ class Reference:
 
     @property
     def evidence(self) -> Scores | Mean:
-        """The scores where they are recorded, else the mean.
-
-        A decision compares with these.
-        """
+        """What a decision compares with, the scores if they are recorded, else the mean."""
         return self.scores if self.scores is not None else Mean(self.about.mean, self.about.n, self.about.sigma)
 
     @property
@@ -141,16 +127,11 @@ class Reference:
         return self.path.with_suffix(".replies.jsonl.gz")
 
     def records(self) -> Iterator[Record]:
-        """Yield the stored part of each record.
-
-        It is its score, and the columns that statistics need.
-        """
+        """Yield each record as far as the reference keeps it, without its reply."""
         return stored_records(self.path.with_suffix(SCORES))
 
     def kept_records(self) -> list[Record]:
-        """Return the stored part of each record, with its reply.
-
-        It has that where it was kept.
+        """Return each record as far as the reference keeps it, replies included.
 
         Raises
         ------
@@ -173,9 +154,7 @@ def variant_label(variant: Mapping[str, Any]) -> str:
 
 
 def baseline_of(model: str, variant: Mapping[str, Any], baseline: str | None) -> str:
-    """Return the name that a model's reference is looked up by.
-
-    It is its baseline, or its own name and variant.
+    """Return the name under which a model's reference is looked up.
 
     >>> baseline_of("m", {"quant": "fp8"}, "m@quant=bf16,gpu=H200")
     'm@gpu=H200,quant=bf16'
@@ -189,9 +168,9 @@ def baseline_of(model: str, variant: Mapping[str, Any], baseline: str | None) ->
 
 
 def find_reference(store: Path, baseline: str, task: str) -> Reference | None:
-    """Find the reference of a baseline and task.
+    """Find the reference of a baseline and task, None if none is recorded.
 
-    None where none is recorded. A baseline may name a variant's values alone (`m@bf16`) where that is unambiguous.
+    A baseline may name only the values of a variant (`m@bf16`) if just one variant fits.
 
     Raises
     ------
@@ -202,9 +181,7 @@ def find_reference(store: Path, baseline: str, task: str) -> Reference | None:
 
 
 def read_reference(path: Path) -> Reference | None:
-    """Read a reference in the store, with the scores beside it.
-
-    None where there is none.
+    """Read a reference in the store with its scores, if there is one.
 
     Raises
     ------
@@ -229,14 +206,14 @@ def read_reference(path: Path) -> Reference | None:
 def stored_scores(file: Path, sha256: str, *, mean: float, n: int, otherwise: str) -> Scores:
     """Read the scores beside a TOML file of the store.
 
-    `otherwise` says what to do where they cannot be restored.
+    `otherwise` says what to do if they cannot be restored.
 
     Raises
     ------
     KeyFaults
         When the file's mean and n are not those of the scores.
     BadInput
-        When there are no scores, or others than the file was written with.
+        When there are no scores, or not those with which the file was written.
     """
     path = file.with_suffix(SCORES)
     if not path.is_file():
@@ -254,20 +231,17 @@ def stored_scores(file: Path, sha256: str, *, mean: float, n: int, otherwise: st
 
 
 def reference_path(store: Path, model: str, variant: Mapping[str, Any], task: str) -> Path:
-    """Return where `record` writes the reference of a model and task."""
+    """Return the path to which `record` writes the reference of a model and task."""
     return store / file_name(baseline_of(model, variant, None)) / f"{file_name(task)}.toml"
 
 
 def file_of(store: Path, baseline: str, task: str) -> Path:
-    """Return where the reference of a baseline and task stands."""
+    """Return the path of the reference of a baseline and task."""
     return folder_of(store, baseline, task) / f"{file_name(task)}.toml"
 
 
 def folder_of(store: Path, baseline: str, task: str) -> Path:
-    """Return where the references of a baseline stand.
-
-    A baseline may name its variant's values alone.
-    """
+    """Return the folder of a baseline's references. A baseline may name only the values of its variant."""
     exact = store / file_name(baseline)
     model, _, label = baseline.partition("@")
     if exact.is_dir() or not label or "=" in label:
@@ -287,8 +261,8 @@ def _values(folder: str) -> set[str]:
 def missing_reference(store: Path, baseline: str, task: str, *, own: str = "", recordable: bool = True) -> str:
     """Say why a check has no reference, and how to record one.
 
-    `own` is the name that the model itself would be recorded under, which is not suggested; `recordable` says whether
-    some model of the file would be recorded under the baseline's name.
+    The model would be recorded under its `own` name, which is not suggested. `recordable` tells whether some model of
+    the file would be recorded under the baseline's name.
     """
     folders = sorted(folder.name for folder in store.glob("*") if folder.is_dir())
     names = [name for name in folders if name != own or own == baseline]
@@ -301,10 +275,9 @@ def missing_reference(store: Path, baseline: str, task: str, *, own: str = "", r
 
 
 def mismatch(reference: Reference, task: Task) -> str | None:
-    """Say why a task's samples cannot be paired with a reference.
+    """Say why a task's samples cannot be paired with a reference, if they cannot.
 
-    None where they can. A candidate may be a subset of the reference: a plan of fewer samples takes the first of the
-    order.
+    A candidate may be a subset of the reference: a plan of fewer samples takes the first of the order.
     """
     if (scores := reference.scores) is None:
         return None
@@ -330,9 +303,9 @@ def mismatch(reference: Reference, task: Task) -> str | None:
 
 
 def has_gained(reference: Reference, task: Task) -> bool:
-    """Tell whether a dataset has all of a reference's samples, and may have more.
+    """Tell whether a dataset still has all of a reference's samples.
 
-    They must be asked and scored as then.
+    They must be asked and scored as before. There may be more samples.
     """
     scores, ids = reference.scores, task.dataset_ids
     if scores is None or ids is None or is_rescored(reference.about.fingerprint, task.fingerprint):
@@ -341,9 +314,9 @@ def has_gained(reference: Reference, task: Task) -> bool:
 
 
 def _lost_samples(scores: Scores, task: Task, since: str) -> str | None:
-    """Say that the whole dataset lost samples of a reference.
+    """Say that the dataset lost samples of a reference, if it did.
 
-    None where it has them all, or has no end.
+    Endless datasets lose none.
     """
     if task.dataset_ids is None or not (lost := scores.ids.without(task.dataset_ids)):
         return None
@@ -355,10 +328,7 @@ def _lost_samples(scores: Scores, task: Task, since: str) -> str | None:
 
 
 def _group_change(scores: Scores, task: Task, since: str) -> str | None:
-    """Say how a task's groups differ from those of its reference.
-
-    None where they are the same, or one side has none.
-    """
+    """Say how a task's groups differ from its reference's, if they do."""
     if task.groups is None or not (moved := moved_groups(scores, task.groups)):
         return None
     return (
@@ -368,9 +338,7 @@ def _group_change(scores: Scores, task: Task, since: str) -> str | None:
 
 
 def scores_of(records: Sequence[Record], task: Task) -> Scores:
-    """Return the scores of a run in the fixed order.
-
-    A failed record becomes NaN.
+    """Return the scores of a run in the fixed order, NaN for failed records.
 
     Raises
     ------
@@ -379,17 +347,16 @@ def scores_of(records: Sequence[Record], task: Task) -> Scores:
     """
     if (scores := _ordered_scores(records, task)) is not None:
         return scores
-    clusters = {record.key: record.cluster for record in records}
-    scores = collect({record.key: record.score for record in records}, "the run", clusters)
+    scores = scores_of_records(records, "the run")
     if missing := task.samples.ids.without(scores.ids):
         raise BadInput(f"the run lacks {len(missing)} of {len(task.samples)} samples: {some_of(missing)}")
     return scores.take(task.samples.ids)
 
 
 def _ordered_scores(records: Sequence[Record], task: Task) -> Scores | None:
-    """Return the scores of records that are all there in the order.
+    """Return the scores of complete records in the fixed order.
 
-    A run leaves them so. None of others.
+    A run leaves its records so. The result is None for other records.
     """
     count, ids = len(records), task.samples.ids
     repeats = count // len(ids) if ids else 0
@@ -400,7 +367,7 @@ def _ordered_scores(records: Sequence[Record], task: Task) -> Scores | None:
     if not in_order or any(figures.ids[repeat::repeats] != ids for repeat in range(repeats)):
         return None
     if fills(records, "cluster") if clusters is None else not (isinstance(records, RecordLog) and all(clusters)):
-        return None  # records of other files may say another cluster than the dataset
+        return None  # imported records may name other clusters than the dataset
     names = None if clusters is None else tuple(name for name in clusters if name)
     return Scores(ids, np.array(figures.columns["score"]).reshape(len(ids), repeats), names)
 
@@ -408,9 +375,9 @@ def _ordered_scores(records: Sequence[Record], task: Task) -> Scores | None:
 def copy_references(
     verdicts: Sequence[Verdict], references: Mapping[tuple[str, str], Reference], out: Path
 ) -> tuple[Verdict, ...]:
-    """Put the scores and replies of each (model, task)'s reference beside the run.
+    """Copy the scores and replies of each (model, task)'s reference beside the run.
 
-    The verdicts come back as they are, with a reason more where the replies cannot be read: they are only shown.
+    Returns the verdicts. Replies are only shown, so that a verdict whose replies cannot be read just gets a reason.
 
     Raises
     ------
@@ -438,7 +405,7 @@ def copy_references(
 def rows_beside(reference: Reference, flips: Sequence[str], *, replies: bool = True) -> Iterator[dict[str, Any]]:
     """Yield score and reply of each of a reference's samples.
 
-    Of very many samples they are those of the flips alone.
+    If there are very many samples, only the flips are yielded.
 
     Raises
     ------
@@ -465,5 +432,5 @@ def toml_of(row: Mapping[str, Any]) -> bytes:
 
 
 def without_empty(row: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a table without what is unset or empty, which its file leaves out."""
+    """Return a table without the values that are unset or empty."""
     return {key: value for key, value in row.items() if value not in (None, "", {}, ())}

@@ -1,6 +1,6 @@
-"""Writing references.
+"""Writing of references.
 
-It may be the first of a model and task, one that replaces another, or one more run of the same.
+It may be the first of a model and task, one that replaces another, or one with more runs.
 """
 
 import csv
@@ -23,10 +23,10 @@ from accgate.records.figures import Figures, readings_of, split_readings, sum_of
 from accgate.records.file import Record
 from accgate.records.finish import CUT, REFUSED
 from accgate.records.ids import Places
-from accgate.records.log import fills, lines_of, records_at
+from accgate.records.log import lines_of, records_at
 from accgate.records.pairing import changed_parts, is_rescored
 from accgate.records.replacement import Replacements, json_line, replacing
-from accgate.records.scores import Scores, scores_of_rows
+from accgate.records.scores import Scores, scores_of_records
 from accgate.references.anchor import anchor_beside, keep_anchor
 from accgate.references.columns import cell, columns_of, value_of
 from accgate.references.store import Reference, ReferenceFile, read_reference, reference_path, toml_of
@@ -39,7 +39,7 @@ from accgate.verdict import Readings
 def figures_of(scores: Scores) -> dict[str, Any]:
     """Return the figures of scores that a reference's TOML holds.
 
-    There is a discordance only where repeats of 0/100 scores show it.
+    The discordance is None unless repeats of 0/100 scores show it.
     """
     values = scores.means()
     repeats = scores.values.shape[1]
@@ -65,23 +65,23 @@ def write_reference(
 ) -> Path:
     """Write a reference.
 
-    One that replaces another needs a reason, which is kept with the old figures. The records are those of so many
-    `runs`, one after the other in their repeats. The first reference of all is kept as the anchor that drift is counted
-    from, until a decline is accepted that by the check's `design` fails it. With `answers` the scores have answer and
-    target beside them, for statistics that need those.
+    The first reference of all is kept as the anchor. To replace a reference takes a reason, which is kept with the old
+    figures. The records hold so many `runs`, one after the other in their repeats. `answers` adds answer and target to
+    the scores, for statistics that need them. The anchor stays until a decline is accepted that fails the check by its
+    `design`.
 
     Raises
     ------
     BadInput
         When a reference exists and no reason is given, records have no score, or no reply at all holds an answer.
     CannotEvaluate
-        When a file cannot be written: which.
+        When a file cannot be written.
     """
     path = reference_path(store, about.model, about.variant, about.task)
     replaced = replaced_figures(path, reason)
     scores = _scores(records, "the run")
     about = replace(about, **_readings(_read(path, records)))
-    digests = about.runs_sha256 or _run_digests(records, runs)  # of replies read anew those of the runs that gave them
+    digests = about.runs_sha256 or _run_digests(records, runs)  # replies that are read anew keep their runs' digests
     with writing(path), replacing() as files:
         with writing(path.with_suffix(".anchor.toml")):
             anchor = keep_anchor(store, about, scores, files, design)
@@ -95,12 +95,12 @@ def reference_to_extend(
 ) -> Reference:
     """Return the reference that a run of this task can be added to.
 
-    With `rows` the run is of other samples than the reference's, which the dataset still has all.
+    With `rows` the run has only new samples of the dataset, which must still have all of the reference's.
 
     Raises
     ------
     BadInput
-        When there is none, only its mean is known, or it is of other samples: which and how many, or what changed.
+        When there is no reference, only its mean is known, or its task or samples differ.
     """
     path = reference_path(store, model, variant, task.name)
     reference = read_reference(path)
@@ -127,10 +127,7 @@ def reference_to_extend(
 
 
 def has_runs(reference: Reference, records: Sequence[Record], runs: int) -> bool:
-    """Tell whether these records are in the reference already.
-
-    They are when a finished run is resumed.
-    """
+    """Tell whether the reference already has these records, as when a finished run is resumed."""
     return set(_run_digests(records, runs)) <= set(reference.about.runs_sha256)
 
 
@@ -147,35 +144,35 @@ def add_runs(
 ) -> Path:
     """Add runs to a reference as further repeats.
 
-    Its noise falls, and so does the theta that runs against it reach. Every run counts. A run that was added cannot be
-    taken out, and there is no way to choose among runs: the best of several is no estimate of the model, and a
-    reference that was lucky by one standard deviation nearly doubles the false failures of every test against it.
+    This lowers its noise, and the theta that runs against it can reach. A run that was added cannot be taken out, and
+    there is no way to choose among runs: the best of several is no estimate of the model, and a reference that was
+    lucky by one standard deviation nearly doubles the false failures of every test against it.
 
     Parameters
     ----------
     reference : Reference
         From `reference_to_extend`.
     about : ReferenceFile
-        Of the new run; its figures are replaced by those of all runs together.
+        The new run's; its figures are replaced by those of all runs together.
     records : sequence of Record
-        Of the new run; their repeats are numbered on from the reference's.
+        The new run's; their repeats are renumbered to follow the reference's.
     replies : bool
-        Whether the run's replies go to the sidecar; those of earlier runs stay there.
+        Whether the run's replies are kept beside those of earlier runs.
     answers : bool
-        Whether answer and target stand beside the scores.
+        Whether answer and target are written beside the scores.
     runs : int
-        Number of the runs that the records are of, one after the other in their repeats.
+        Number of runs that the records hold, one after the other in their repeats.
     rows : bool
-        Whether the records are of samples that the reference lacks, with as many repeats as it has.
+        Whether the records are samples that the reference lacks, with as many repeats as it has.
     into : Replacements, optional
-        Files among which these take their places; by default they do at once.
+        Files that are replaced together with these; by default these are replaced at once.
 
     Raises
     ------
     BadInput
         When records have no score, or other clusters than the reference, or no reply at all holds an answer.
     CannotEvaluate
-        When a file cannot be written: which.
+        When a file cannot be written.
     """
     path, old = reference.path, reference.about
     _scores(records, "the run")
@@ -186,7 +183,7 @@ def add_runs(
     pooled = [*stored, *added]
     figures = figures_of(_scores(pooled, f"{path} with this run"))
     digests = () if rows else _run_digests(records, runs)
-    if rows:  # which are no run more, and tokens are means of all samples
+    if rows:  # new samples are not another run, and tokens become means of all samples
         runs = 0
         figures["discordance"] = old.discordance if old.repeats == 1 else figures["discordance"]
         for name in ("prompt_tokens", "completion_tokens"):
@@ -217,21 +214,20 @@ def add_runs(
 
 
 def _build(about: ReferenceFile) -> tuple[object, ...]:
-    """Return what tells one build from another, as far as a reference's file does."""
+    """Return the values of a reference's file that tell one build from another."""
     return about.commit, about.engine_version, about.hardware, about.environment
 
 
 def _pooled_mean(*sides: tuple[float | None, int]) -> float | None:
-    """Return the mean of all samples to a tenth.
+    """Return the mean of all samples to a tenth, from each side's (mean, n).
 
-    It is from the mean and number of each side. None unless both are known.
+    The result is None unless both are known.
 
     >>> _pooled_mean((10.0, 30), (20.0, 10)), _pooled_mean((10.0, 30), (None, 10))
     (12.5, None)
     """
-    known = [(mean, n) for mean, n in sides if mean is not None]
-    whole = sum(n for _, n in known)
-    return round(sum(mean * n for mean, n in known) / whole, 1) if len(known) == len(sides) else None
+    sums = [mean * n for mean, n in sides if mean is not None]
+    return round(sum(sums) / sum(n for _, n in sides), 1) if len(sums) == len(sides) else None
 
 
 def _read(path: Path, records: Sequence[Record]) -> Readings | None:
@@ -252,14 +248,12 @@ def _read(path: Path, records: Sequence[Record]) -> Readings | None:
 
 
 def _readings(readings: Readings | None) -> dict[str, Any]:
-    """Return the keys of a reference's file on how its replies were read."""
+    """Return the keys of a reference's file that count how replies were read."""
     return asdict(readings) if readings is not None else dict.fromkeys(vars(Readings(0)))
 
 
 def _joined(old: str, new: str) -> str:
     """Join the engines, versions or hardware of all runs, each once.
-
-    They are in the order of the runs.
 
     >>> _joined("0.10", "0.10"), _joined("0.10; 0.11", "0.11"), _joined("0.10", "0.11")
     ('0.10', '0.10; 0.11', '0.10; 0.11')
@@ -273,8 +267,7 @@ def _scores(records: Sequence[Record], side: str) -> Scores:
     if figures.failed.any():
         failed = list(figures.take(np.flatnonzero(figures.failed)).ids)
         raise BadInput(f"no score for {len(failed)} of {len(records)} samples: {some_of(failed)}; references need all")
-    clusters = [record.cluster for record in records] if fills(records, "cluster") else ()
-    return scores_of_rows(figures.ids, figures.columns["score"], clusters, side)
+    return scores_of_records(records, side)
 
 
 def _store(
@@ -286,10 +279,7 @@ def _store(
     *,
     answers: bool,
 ) -> None:
-    """Write a reference's scores and replies, and last its TOML.
-
-    The replies are these records', and the TOML vouches for both.
-    """
+    """Write a reference's scores and replies, then its TOML, which has the scores' digest."""
     content = _csv(records, answers=answers)
     row = {f.name: getattr(about, f.name) for f in fields(about)} | {"scores_sha256": content_digest([content])}
     csv_path, sidecar = path.with_suffix(".scores.csv"), path.with_suffix(".replies.jsonl.gz")
@@ -308,16 +298,16 @@ def _store(
 def _reply_row(record: Record) -> dict[str, Any]:
     """Return a reply as the sidecar keeps it.
 
-    One that did not end by itself says so, as it is counted or read otherwise.
+    It has its finish reason if it did not end by itself.
     """
     row = {"id": record.id, "repeat": record.repeat, "reply": record.reply}
     return row | {"finish_reason": record.finish_reason} if record.finish_reason in CUT | REFUSED else row
 
 
 def replaced_figures(path: Path, reason: str | None) -> dict[str, Any]:
-    """Return mean, n, date and commit of the reference that is replaced.
+    """Return figures of the reference that is replaced, if there is one.
 
-    It is empty where there is none.
+    They are mean, n, date and commit.
 
     Raises
     ------
@@ -325,7 +315,7 @@ def replaced_figures(path: Path, reason: str | None) -> dict[str, Any]:
         When something is replaced and no reason is given, or the anchor beside it is damaged.
     """
     if not path.is_file():
-        refuse_stand_in(path)  # a new one would lose the anchor, and the reason
+        refuse_stand_in(path)  # a reference that the checkout lacks has an anchor, and needs a reason
         return {}
     if not (reason or "").strip():
         raise BadInput(
@@ -350,15 +340,15 @@ def _csv(records: Sequence[Record], *, answers: bool) -> bytes:
 
 
 def _by_key(records: Sequence[Record]) -> Places:
-    """Return the places of records by id, and of the same id by repeat."""
+    """Return the places of records in the order of id and repeat."""
     figures = Figures.of(records)
     return figures.ids.by_text_and(figures.columns["repeat"])
 
 
 def _run_digests(records: Sequence[Record], runs: int) -> tuple[str, ...]:
-    """Return a digest of the records of each run.
+    """Return a digest of each run's records.
 
-    It differs between runs of the same scores, for seconds and replies count.
+    Seconds and replies differ even between runs of equal scores.
     """
     repeat = Figures.of(records).columns["repeat"]
     repeats = (1 + int(repeat.max())) // runs
@@ -366,13 +356,13 @@ def _run_digests(records: Sequence[Record], runs: int) -> tuple[str, ...]:
 
 
 def _digest_of(records: Sequence[Record], places: Places, first: int) -> str:
-    """Return the digest of the records of one run.
+    """Return the digest of one run's records.
 
-    They are in the order of their lines, with their repeats counted from its first.
+    They are in the order of their lines, with repeats counted from 0.
     """
     figures, sha256 = Figures.of(records).take(places), hashlib.sha256()
 
-    def keys() -> Iterator[bytes]:  # the beginning of each line, up to the comma after its repeat
+    def keys() -> Iterator[bytes]:  # the first bytes of each line, by which lines are sorted
         for id_, repeat in zip(figures.ids, map(int, figures.columns["repeat"]), strict=True):
             yield json_line({"id": id_, "repeat": repeat - first})[:-2] + b","
 

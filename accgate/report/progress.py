@@ -10,7 +10,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, ProgressColum
 from rich.table import Column
 from rich.text import Text
 
-from accgate.evaluation.assignment import Comparison, Limits
+from accgate.evaluation.assignment import Comparison, Limits, Observer
 from accgate.planning.cost import Speed
 from accgate.records.file import Record
 from accgate.report.words import expected_text
@@ -24,7 +24,7 @@ WIDE = 100  # columns of a terminal that holds the bar beside all figures
 NARROW = 60  # columns of a terminal that has room for the time left
 
 
-class ProgressBar:
+class ProgressBar(Observer):
     """An observer that shows how a check is going.
 
     It shows samples, rate, time left, mean, difference to the reference and how near a decision is. A log gets a line

@@ -11,8 +11,7 @@ from pathlib import Path
 
 from accgate.design import oriented
 from accgate.errors import BadInput, CannotEvaluate, writing
-from accgate.evaluation.assignment import Observer, Watch
-from accgate.evaluation.options import RunOptions
+from accgate.evaluation.assignment import Observer, RunOptions, Watch
 from accgate.evaluation.outcome import failures
 from accgate.evaluation.run import evaluate_checks
 from accgate.planning.checks import Check

@@ -18,7 +18,7 @@ from accgate.config.config import load_config, select
 from accgate.decision.bisection import Bisection, Commit, Culprit
 from accgate.decision.cause import flips_either_way, selection_of
 from accgate.errors import BadInput, CannotEvaluate, writing
-from accgate.evaluation.assignment import Silent
+from accgate.evaluation.assignment import Observer
 from accgate.planning.checks import Check, plan_checks
 from accgate.planning.design import planned_model
 from accgate.planning.model import PlannedModel
@@ -366,7 +366,7 @@ class _Search:
         try:
             with self.history.tree(commit, self.out / "tree") as path:
                 name = f"{self.check.model} at {commit.sha[:9]}"
-                answers = ask(self.check, name, self._model_at(path), ids, folder, observer=Silent(), ends=ends)
+                answers = ask(self.check, name, self._model_at(path), ids, folder, observer=Observer(), ends=ends)
                 scores = answers.scores
                 self.questions += answers.questions
         except (BadInput, CannotEvaluate) as error:

@@ -10,7 +10,7 @@ from pathlib import Path
 from accgate.config.config import Config, load_config, refuse_unknown, select
 from accgate.decision.equality import Equality, answer_of
 from accgate.errors import BadInput, CannotEvaluate, VerdictName, exit_code, worst
-from accgate.evaluation.options import RunOptions
+from accgate.evaluation.assignment import RunOptions
 from accgate.evaluation.outcome import EvaluatedCheck
 from accgate.evaluation.run import evaluate_checks
 from accgate.planning.checks import plan_checks, with_other_sides

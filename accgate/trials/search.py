@@ -15,7 +15,7 @@ from accgate.config.tables import Model
 from accgate.decision import cause
 from accgate.decision.cause import Blame, Finding, Kind, Trial
 from accgate.errors import BadInput, CannotEvaluate
-from accgate.evaluation.options import RunOptions
+from accgate.evaluation.assignment import RunOptions
 from accgate.planning.checks import Check
 from accgate.run_plan import Rules
 from accgate.trials.arm import Answers, Scored, TrialFolder, ask

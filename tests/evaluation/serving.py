@@ -8,7 +8,19 @@ from pathlib import Path
 from typing import Any
 
 from accgate.cli.main import main
+from accgate.result import EngineInfo
 from tests.support.gates import table
+
+
+class Toy:
+    """What an engine has besides its answers."""
+
+    async def start(self) -> None: ...
+
+    async def close(self) -> None: ...
+
+    def describe(self) -> EngineInfo:
+        return EngineInfo("toy", "1", "paper")
 
 
 def served_by(url: str, model: str = "toy", **options: Any) -> dict[str, Any]:

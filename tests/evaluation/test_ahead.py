@@ -8,7 +8,6 @@ import random
 import re
 import selectors
 import statistics
-from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
@@ -20,15 +19,15 @@ import pytest
 from accgate.config.tables import Sampling
 from accgate.decision.progress import EarlyStop, expected_samples
 from accgate.engines import Reply, Request, RequestFailed
-from accgate.evaluation.assignment import Assignment, Limits, Silent, StopRule
+from accgate.evaluation.assignment import Assignment, Foresight, Limits, Observer, StopRule
 from accgate.evaluation.check import evaluate
 from accgate.evaluation.interruption import Stop
 from accgate.evaluation.outcome import Evaluation
 from accgate.evaluation.speed import Saturation
 from accgate.planning.samples import Assumptions
-from accgate.records.file import Record, paths_of
-from accgate.result import EngineInfo
+from accgate.records.file import paths_of
 from accgate.tasks.task import Task
+from tests.evaluation.serving import Toy
 from tests.evaluation.test_early import check
 from tests.support.loading import load_task
 
@@ -58,7 +57,7 @@ class Loop(asyncio.SelectorEventLoop):
 
 
 @dataclass
-class Decoder:
+class Decoder(Toy):
     """An engine that decodes as a GPU does: each step gives one token to all in flight, at little more for each."""
 
     wrong: frozenset[str]
@@ -70,13 +69,6 @@ class Decoder:
     replies: int = 0
     most_in_flight: int = 0
     running: asyncio.Task[None] | None = None
-
-    async def start(self) -> None: ...
-
-    async def close(self) -> None: ...
-
-    def describe(self) -> EngineInfo:
-        return EngineInfo("decoder", "1", "paper")
 
     async def complete(self, request: Request) -> Reply:
         draw = random.Random(request.id).gauss(-0.18, 0.6)
@@ -104,15 +96,13 @@ class Decoder:
 
 
 def evaluated(
-    engine: Decoder, task: Task, out: Path, rule: StopRule | None, observer: Silent | None = None, **limits: Any
+    engine: Decoder, task: Task, out: Path, rule: StopRule | None, *, max_failed: float = 0.1, **keys: Any
 ) -> tuple[Evaluation, float]:
     """The evaluation, and its seconds on the engine's clock."""
     loop = Loop()
-    assignment = Assignment("m", task, 1, Sampling(), {}, limits.pop("max_failed", 0.1))
-    work = evaluate(
-        engine, assignment, paths_of(out, "m", "t"), observer=observer or Silent(), stop_rule=rule, clock=loop.time,
-        **limits,
-    )  # fmt: skip
+    assignment = Assignment("m", task, 1, Sampling(), {}, max_failed)
+    keys = {"observer": Observer(), "stop_rule": rule, "clock": loop.time, **keys}
+    work = evaluate(engine, assignment, paths_of(out, "m", "t"), **keys)
     try:
         return loop.run_until_complete(work), loop.time()
     finally:
@@ -123,8 +113,8 @@ def evaluated(
 
 
 @cache
-def sums(seed: int) -> Task:
-    return load_task("arithmetic", options={"high": 300}, count=N, seed=seed)
+def sums(seed: int = 0, count: int = N) -> Task:
+    return load_task("arithmetic", options={"high": 300}, count=count, seed=seed)
 
 
 def healthy_run(
@@ -137,19 +127,17 @@ def healthy_run(
     candidate = np.where(rng.random(N) < discordance, 100.0 - reference, reference)
     wrong = frozenset(s.id for s, score in zip(task.samples, candidate, strict=True) if score == 0.0)
     planned, _ = Assumptions("gsprt", 0.05, 0.2, discordance=discordance).expected_n(N, theta)
-    return (
-        EarlyStop(replace(check(task, reference=list(reference), theta=theta), expected_n_healthy=planned)),
-        task,
-        wrong,
-    )
+    made = replace(check(task, reference=list(reference), theta=theta), expected_n_healthy=planned)
+    return EarlyStop(made), task, wrong
 
 
 def beside_ideal(
-    folder: Path, concurrency: int, speed: dict[str, float], *, theta: float = THETA, discordance: float = DISCORDANCE
-) -> tuple[float, float]:
+    folder: Path, concurrency: int, speed: dict[str, float], seeds: int = 4, theta: float = THETA,
+    discordance: float = DISCORDANCE,
+) -> tuple[float, float]:  # fmt: skip
     """Seconds and replies of healthy runs, times those of runs of just the samples that decided: means over seeds."""
     times, replies = [], []
-    for seed in range(4):
+    for seed in range(seeds):
         rule, task, wrong = healthy_run(seed, theta, discordance)
         engine = Decoder(wrong, concurrency, **speed)
         done, seconds = evaluated(engine, task, folder / f"{seed}", rule)
@@ -177,47 +165,34 @@ def test_a_healthy_run_is_nearly_as_fast_as_one_that_knew_its_end_and_pays_littl
     assert paid < most
 
 
-@pytest.mark.parametrize("theta", [4.0, 8.0])
-@pytest.mark.parametrize("speed", [PROCESSOR, SLOW])
+@pytest.mark.parametrize(("speed", "theta"), [(PROCESSOR, 8.0), (SLOW, 4.0)])
 def test_a_run_without_a_change_asks_little_beyond_the_samples_that_a_pass_takes(
     tmp_path: Path, speed: dict[str, float], theta: float
 ) -> None:
-    time, paid = beside_ideal(tmp_path, 64, speed, theta=theta, discordance=0.0)
+    time, paid = beside_ideal(tmp_path, 64, speed, 2, theta, discordance=0.0)
     assert time < 1.2  # 64 at once would take 1.8 of the ideal's time at a theta of 8
     assert paid < 1.1
 
 
-@dataclass
-class Foresees:
-    """Expects the decision after so many samples, and decides after others."""
-
-    expects: int
-    decides: float
-
-    def __call__(self, records: Sequence[Record]) -> bool:
-        return len(records) >= self.decides
-
-    def expected(self) -> int:
-        return self.expects
-
-    def fewest(self) -> int:
-        return 0
+def foresees(expects: int, decides: float) -> Foresight:
+    """A rule that expects the decision after so many samples, and decides after others."""
+    return Foresight(lambda records: len(records) >= decides, lambda: expects, lambda: 0)
 
 
 def test_where_the_decision_comes_later_than_expected_the_engine_is_neither_idle_nor_flooded(tmp_path: Path) -> None:
-    task = load_task("arithmetic", options={"high": 300}, count=400)
-    engine = Decoder(frozenset(), 128)
-    done, _ = evaluated(engine, task, tmp_path, Foresees(expects=20, decides=200))
+    engine = Decoder(frozenset(), 128, tokens=12.0)
+    done, _ = evaluated(engine, sums(count=400), tmp_path, foresees(expects=20, decides=200))
     assert done.stopped
     assert engine.most_in_flight == 128 // 4
-    whole, _ = evaluated(Decoder(frozenset(), 128), task, tmp_path, Foresees(expects=20, decides=math.inf))
+    engine = Decoder(frozenset(), 128, tokens=12.0)
+    whole, _ = evaluated(engine, sums(count=400), tmp_path, foresees(expects=20, decides=math.inf))
     assert len(whole.records) == 400
 
 
 def test_a_run_that_needs_all_its_samples_is_as_fast_as_one_that_cannot_stop(tmp_path: Path) -> None:
-    task = sums(0)
+    task = sums(count=400)
     for number, speed in enumerate((GPU, PROCESSOR)):
-        rule = Foresees(N, math.inf)
+        rule = foresees(400, math.inf)
         _, seconds = evaluated(Decoder(frozenset(), 64, **speed), task, tmp_path / f"{number}", rule)
         _, whole = evaluated(Decoder(frozenset(), 64, **speed), task, tmp_path / f"whole-{number}", None)
         assert seconds < 1.02 * whole
@@ -271,8 +246,8 @@ def test_samples_that_wait_for_the_limit_end_with_the_run(tmp_path: Path) -> Non
             await super().complete(request)
             raise RequestFailed("overloaded")
 
-    task = load_task("arithmetic", options={"high": 300}, count=400)
-    done, _ = evaluated(Broken(frozenset(), 128), task, tmp_path / "lost", Foresees(20, math.inf), max_failed=0.0)
+    task = sums(count=400)
+    done, _ = evaluated(Broken(frozenset(), 128), task, tmp_path / "lost", foresees(20, math.inf), max_failed=0.0)
     assert not done.complete
     assert len(done.records) <= 128
     stop = Stop()
@@ -283,7 +258,7 @@ def test_samples_that_wait_for_the_limit_end_with_the_run(tmp_path: Path) -> Non
             stop.request()
             return reply
 
-    done, _ = evaluated(Stopped(frozenset(), 128), task, tmp_path / "stop", Foresees(20, math.inf), stop=stop)
+    done, _ = evaluated(Stopped(frozenset(), 128), task, tmp_path / "stop", foresees(20, math.inf), stop=stop)
     assert not done.complete
     assert 0 < len(done.records) <= 128 // 4
 
@@ -293,10 +268,9 @@ def test_an_engine_that_more_requests_only_slow_gets_no_more_of_a_run_that_may_s
     class Processor(Decoder):
         saturated_at: int = 24
 
-    task = load_task("arithmetic", options={"high": 300}, count=100)
-    for rule, most in ((Foresees(100, math.inf), 24), (None, 90)):
+    for rule, most in ((foresees(100, math.inf), 24), (None, 90)):
         engine = Processor(frozenset(), 90)
-        evaluated(engine, task, tmp_path / str(most), rule)
+        evaluated(engine, sums(count=100), tmp_path / str(most), rule)
         assert engine.most_in_flight == most
 
 

@@ -38,9 +38,6 @@ class Gate:
         }
         self.config = configure(self.folder, tables)
 
-    def sample(self, **sampling: float) -> None:
-        self.write(BESIDE | {"sampling": sampling})
-
     def run(self, *arguments: str, command: str = "run", model: str = "c") -> int:
         """Run; how often the server was asked."""
         self.count += 1
@@ -96,12 +93,13 @@ def test_a_second_run_of_the_same_asks_nothing_and_decides_the_same(gate: Gate) 
         assert record.cached is True
         assert replace(record, cached=None, seconds=0.0) == replace(before[id_], seconds=0.0)
     assert "40 from the cache" in (gate.out / "report.md").read_text()
+    assert "measured" not in (gate.out / "c" / "arithmetic.settings.json").read_text()  # cached replies took no time
 
 
 def test_without_a_folder_nothing_is_kept(gate: Gate, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert [gate.run(), gate.run()] == [40, 40]
+    assert gate.run() == 40
     monkeypatch.setenv("ACCGATE_CACHE", str(gate.folder / "cache"))
-    assert [gate.run("--no-cache"), gate.run(), gate.run(), gate.run("--no-cache")] == [40, 40, 0, 40]
+    assert [gate.run("--no-cache"), gate.run(), gate.run()] == [40, 40, 0]
 
 
 def test_kept_replies_are_scored_anew(gate: Gate) -> None:
@@ -116,22 +114,13 @@ def test_kept_replies_are_scored_anew(gate: Gate) -> None:
     assert len(gate.records) == 40
 
 
-@pytest.mark.parametrize("change", ["weights", "image", "sampling"])
-def test_whatever_can_change_an_answer_is_asked_again(gate: Gate, monkeypatch: pytest.MonkeyPatch, change: str) -> None:
+def test_whatever_can_change_an_answer_is_asked_again(gate: Gate, monkeypatch: pytest.MonkeyPatch) -> None:
     gate.cached()
-    if change == "weights":
-        (gate.folder / "toy").write_text("others!")
-    elif change == "image":
-        monkeypatch.setenv(IMAGE, "sha256:def")
-    else:
-        gate.sample(top_p=0.5)
+    (gate.folder / "toy").write_text("other weights")
     assert gate.cached() == 40
-
-
-def test_at_a_temperature_only_what_has_a_seed_is_kept(gate: Gate) -> None:
-    gate.sample(temperature=0.5)
-    assert [gate.cached(), gate.cached()] == [40, 40]
-    gate.sample(temperature=0.5, seed=1)
+    monkeypatch.setenv(IMAGE, "sha256:def")
+    assert gate.cached() == 40
+    gate.write(BESIDE | {"sampling": {"temperature": 0.5, "seed": 1}})
     assert [gate.cached(), gate.cached()] == [40, 0]
 
 
@@ -147,7 +136,6 @@ def test_record_asks_everything(gate: Gate, monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setenv("ACCGATE_CACHE", str(gate.folder / "cache"))
     gate.run()
     assert gate.run("--reason", "again", command="record") == 40
-    assert gate.run("--reason", "again", command="record") == 40
 
 
 def test_a_server_is_not_kept_and_the_run_says_why(
@@ -156,16 +144,6 @@ def test_a_server_is_not_kept_and_the_run_says_why(
     monkeypatch.delitem(identity.DISTRIBUTIONS, "openai")
     assert [gate.cached(), gate.cached()] == [40, 40]
     assert "cache: off for c: a server does not say what it was built from" in capsys.readouterr().err
-
-
-def test_a_damaged_cache_never_gives_a_wrong_answer(gate: Gate, capsys: pytest.CaptureFixture[str]) -> None:
-    gate.cached()
-    right = {id_: record.reply for id_, record in gate.records.items()}
-    (path,) = (gate.folder / "cache").glob("*/*.lines")
-    path.write_bytes(path.read_bytes().replace(b'"stop"', b'"stap"'))
-    assert gate.cached() == 40
-    assert {id_: record.reply for id_, record in gate.records.items()} == right
-    assert capsys.readouterr().err.count("is damaged and was set aside") == 1
 
 
 def test_the_command_shows_and_prunes(gate: Gate, capsys: pytest.CaptureFixture[str]) -> None:

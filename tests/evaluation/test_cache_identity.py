@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from importlib import metadata
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -48,7 +49,7 @@ def test_the_same_model_has_the_same_key_wherever_it_lies(tmp_path: Path) -> Non
     assert digest(config(tmp_path / "a")) == digest(config(tmp_path / "b"))
 
 
-@pytest.mark.parametrize(
+@each(
     ("more", "changes"),
     [
         ("variant = { quant = 'q8' }", {}),
@@ -66,14 +67,8 @@ def test_whatever_says_who_answers_is_part_of_the_key(tmp_path: Path, more: str,
 @each(
     ("variable", "counts"),
     [
-        ("VLLM_ATTENTION_BACKEND", True),
-        ("CUDA_LAUNCH_BLOCKING", True),
-        ("LD_PRELOAD", True),
-        ("AITER_MODE", True),
-        ("VLLM_API_KEY", False),
-        ("HF_TOKEN", False),
-        ("CUDA_VISIBLE_DEVICES", False),
-        ("PATH", False),
+        *((name, True) for name in ("VLLM_ATTENTION_BACKEND", "CUDA_LAUNCH_BLOCKING", "LD_PRELOAD", "AITER_MODE")),
+        *((name, False) for name in ("VLLM_API_KEY", "HF_TOKEN", "CUDA_VISIBLE_DEVICES", "PATH")),
     ],
 )
 def test_settings_of_engines_in_the_environment_are_part_of_the_key(
@@ -93,7 +88,7 @@ def test_weights_of_the_same_size_and_time_but_other_content_are_another_key(tmp
     assert len(keys) == 2
 
 
-@pytest.mark.parametrize("option", ["lora = 'adapter'", "nested = { path = 'adapter' }", "several = ['adapter']"])
+@each("option", ["lora = 'adapter'", "nested = { path = 'adapter' }", "several = ['adapter']"])
 def test_files_that_options_name_count_by_their_content(tmp_path: Path, option: str) -> None:
     (tmp_path / "adapter").write_text("one")
     made = config(tmp_path, more=f"options = {{ {option} }}")
@@ -133,34 +128,22 @@ def test_who_does_not_say_what_it_is_has_no_key(tmp_path: Path, engine: str) -> 
         digest(config(tmp_path, engine=engine, more=more))
 
 
-class Package:
-    """An installed package of one file, which it is too."""
-
-    def __init__(
-        self, folder: Path, name: str, *, editable: bool = False, record: str = "kernel.so,sha256=x,1\n"
-    ) -> None:
-        self.metadata, self.version, self._record = {"Name": name}, "1.0", record
-        self._direct = '{"dir_info": {"editable": true}}' if editable else None
-        self.file = folder / f"{name}.so"
-        self.file.write_text(name)
-
-    suffix = ".so"
-
-    def locate(self) -> Path:
-        return self.file
-
-    def read_text(self, name: str) -> str | None:
-        return {"RECORD": self._record, "direct_url.json": self._direct}.get(name)
+def package(folder: Path, name: str, *, is_editable: bool = False, record: str = "") -> Any:
+    """An installed package of one file."""
+    file = folder / f"{name}.so"
+    file.write_text(name)
+    texts = {"RECORD": record, "direct_url.json": '{"dir_info": {"editable": true}}' if is_editable else None}
+    listed = [SimpleNamespace(suffix=".so", locate=lambda: file)]
+    return SimpleNamespace(metadata={"Name": name}, version="1.0", read_text=texts.get, file=file, files=listed)
 
 
 @pytest.fixture
 def install(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
-    def installs(*packages: Package) -> None:
-        def files(name: str) -> list[Package]:
-            found = [package for package in packages if package.metadata["Name"] == name]
-            if not found:
+    def installs(*packages: Any) -> None:
+        def files(name: str) -> Any:
+            if not (named := [each for each in packages if each.metadata["Name"] == name]):
                 raise metadata.PackageNotFoundError(name)
-            return found
+            return named[0].files
 
         monkeypatch.setattr(metadata, "distributions", lambda: list(packages))
         monkeypatch.setattr(metadata, "files", files)
@@ -168,40 +151,29 @@ def install(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
     return installs
 
 
-def test_an_engine_built_anew_under_its_old_version_is_another_key(tmp_path: Path, install) -> None:
-    engine = Package(tmp_path, "xllamacpp")
-    install(engine)
-    before = digest(config(tmp_path), environ={})
-    engine.file.write_text("another kernel")
-    assert digest(config(tmp_path), environ={}) != before
-
-
-def test_another_build_of_any_installed_package_is_another_key(tmp_path: Path, install) -> None:
-    engine = Package(tmp_path, "xllamacpp")
-    keys = set()
-    for record in ("torch.so,sha256=a,1\n", "torch.so,sha256=b,1\n"):
-        install(engine, Package(tmp_path, "torch", record=record))
+def test_another_build_of_the_engine_or_of_any_package_is_another_key(tmp_path: Path, install) -> None:
+    engine, keys = package(tmp_path, "xllamacpp"), set()
+    for kernel, record in (("one", "a"), ("two", "a"), ("two", "b")):  # of the same versions
+        engine.file.write_text(kernel)
+        install(engine, package(tmp_path, "torch", record=f"torch.so,sha256={record},1\n"))
         keys.add(digest(config(tmp_path), environ={}))
-    assert len(keys) == 2
+    assert len(keys) == 3
 
 
 def test_an_editable_package_turns_the_cache_off_and_accgate_itself_does_not(tmp_path: Path, install) -> None:
-    engine = Package(tmp_path, "xllamacpp")
-    install(engine, Package(tmp_path, "accgate", editable=True))
+    engine = package(tmp_path, "xllamacpp")
+    install(engine, package(tmp_path, "accgate", is_editable=True))
     assert digest(config(tmp_path), environ={})
-    install(engine, Package(tmp_path, "plugin", editable=True))
+    install(engine, package(tmp_path, "plugin", is_editable=True))
     with pytest.raises(KeyIncomplete, match="plugin is installed as editable"):
         digest(config(tmp_path), environ={})
 
 
 def test_an_engine_whose_files_are_not_known_turns_the_cache_off(tmp_path: Path, install) -> None:
     install()
-    with pytest.raises(KeyIncomplete, match="package xllamacpp does not list its files"):
-        digest(config(tmp_path), environ={})
-    with pytest.raises(KeyIncomplete, match="PYTHONPATH"):
-        digest(config(tmp_path), environ={"PYTHONPATH": "/somewhere"})
-    with pytest.raises(KeyIncomplete, match="PYTHONPATH"):
-        digest(config(tmp_path), environ={**ENVIRON, "PYTHONPATH": "/somewhere"})
+    for environ, why in (({}, "xllamacpp does not list its files"), ({**ENVIRON, "PYTHONPATH": "/x"}, "PYTHONPATH")):
+        with pytest.raises(KeyIncomplete, match=why):
+            digest(config(tmp_path), environ=environ)
 
 
 REQUEST = Request("id", 0, "1 + 1 =")

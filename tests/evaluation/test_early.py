@@ -21,25 +21,26 @@ from accgate.decision.progress import early_stop
 from accgate.design import Choice, Data, Design, choose_test
 from accgate.engines import Reply, Request, RequestFailed
 from accgate.errors import BadInput, CannotEvaluate
-from accgate.evaluation.assignment import Assignment, Silent
+from accgate.evaluation.assignment import Assignment, Observer
 from accgate.evaluation.check import evaluate
 from accgate.evaluation.outcome import Evaluation
+from accgate.evaluation.pair import SideBySide
 from accgate.evaluation.resume import refuse_unfinished, resumable_records
 from accgate.inputs.toml import TomlFile
 from accgate.planning.checks import Check
 from accgate.planning.model import PlannedModel
-from accgate.records.file import Record, RecordPaths, paths_of, read_records
+from accgate.records.file import Record, RecordPaths, paths_of, read_records, to_line
 from accgate.records.scores import Scores
-from accgate.result import EngineInfo
 from accgate.tasks.task import Task
 from accgate.verdict import Verdict
+from tests.evaluation.serving import Toy
 from tests.support.gates import RIGHT, WRONG, questions, write_task
 from tests.support.loading import load_task
 
 N = 300
 
 
-class Hurried:
+class Hurried(Toy):
     """An engine that adds up, but for the ids in `wrong` and `broken`; replies finish in an order drawn from a seed."""
 
     concurrency = 16
@@ -49,8 +50,6 @@ class Hurried:
         self.asked: list[tuple[str, int]] = []
         self.finished: list[tuple[str, int]] = []
         self.in_flight = self.cancelled = 0
-
-    async def start(self) -> None: ...
 
     async def complete(self, request: Request) -> Reply:
         self.asked.append((request.id, request.repeat))
@@ -68,11 +67,6 @@ class Hurried:
             raise RequestFailed("overloaded")
         a, b = map(int, re.findall(r"(\d+) \+ (\d+)", request.prompt)[-1])
         return Reply(str(a + b + (request.id in self.wrong)))
-
-    def describe(self) -> EngineInfo:
-        return EngineInfo("hurried", "1", "paper")
-
-    async def close(self) -> None: ...
 
 
 class StopsAfter:
@@ -103,53 +97,38 @@ def evaluated(
     stop_rule: Callable[[Sequence[Record]], bool] | None,
     earlier: Sequence[Record] = (),
 ) -> Evaluation:
-    return asyncio.run(evaluate(engine, asked, paths, earlier=earlier, observer=Silent(), stop_rule=stop_rule))
+    return asyncio.run(evaluate(engine, asked, paths, earlier=earlier, observer=Observer(), stop_rule=stop_rule))
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize("repeats", [1, 3])
-def test_what_is_looked_at_is_a_gapless_beginning_of_the_order_that_grows(
+def test_an_evaluation_ends_on_a_gapless_beginning_of_the_order_soon_after_that_decides(
     paths: RecordPaths, seed: int, repeats: int
 ) -> None:
     engine, stop_rule = Hurried(seed), StopsAfter(enough=60)
-    found = evaluated(engine, assignment(repeats=repeats), paths, stop_rule)
+    done = evaluated(engine, assignment(repeats=repeats), paths, stop_rule)
+    assert (done.stopped, done.complete) == (True, True)
     order = [(id_, repeat) for id_ in IDS for repeat in range(repeats)]
     assert engine.finished != order[: len(engine.finished)]
+
     lengths = [len(shown) for shown in stop_rule.shown]
     assert stop_rule.shown == [order[:length] for length in lengths]
     assert all(length % repeats == 0 for length in lengths)
     assert lengths == sorted(set(lengths))
-    assert found.stopped
-    assert found.complete
-    assert [record.key for record in found.records][: lengths[-1]] == stop_rule.shown[-1]
     first = next(length for length in lengths if length >= 60 * repeats)
     assert lengths[-1] < first + 16 * 3  # what finished at the same moment
 
-
-@pytest.mark.parametrize("repeats", [1, 3])
-def test_the_records_are_the_finished_beginning_as_whoever_reads_the_file_finds_it(
-    paths: RecordPaths, repeats: int
-) -> None:
-    order = [(id_, repeat) for id_ in IDS for repeat in range(repeats)]
-    for seed in range(3):
-        stop_rule = StopsAfter(enough=60)
-        found = evaluated(Hurried(seed), assignment(repeats=repeats), paths, stop_rule)
-        assert found.stopped
-        in_file = {record.key for record in read_records(paths.records)}
-        gap = next(place for place, key in enumerate(order) if key not in in_file)
-        assert [record.key for record in found.records] == order[: gap - gap % repeats]
-        assert len(found.records) >= len(stop_rule.shown[-1])
-
-
-@pytest.mark.parametrize("seed", range(3))
-def test_the_engine_is_asked_little_more_once_it_is_decided(paths: RecordPaths, seed: int) -> None:
-    engine = Hurried(seed)
-    found = evaluated(engine, assignment(), paths, StopsAfter(enough=60))
-    assert 60 <= len(found.records) <= 60 + 16 + 2
-    assert len(engine.asked) <= 60 + 6 * engine.concurrency
-    assert engine.asked == [(id_, 0) for id_ in IDS[: len(engine.asked)]]
+    assert engine.asked == order[: len(engine.asked)]
+    assert len(engine.asked) <= 60 * repeats + 6 * engine.concurrency
     assert engine.in_flight == 0
-    assert len(engine.asked) == len(engine.finished) + engine.cancelled
+    assert engine.cancelled == len(engine.asked) - len(engine.finished) > 0
+
+    in_file = read_records(paths.records)
+    assert [record.key for record in in_file] == engine.finished
+    gap = next(place for place, key in enumerate(order) if key not in engine.finished)
+    assert [record.key for record in done.records] == order[: gap - gap % repeats]
+    assert lengths[-1] <= len(done.records) <= lengths[-1] + 16 + 2
+    assert sorted(map(to_line, in_file)) == sorted(map(to_line, (*done.records, *done.beyond)))
 
 
 @pytest.mark.parametrize("concurrency", [1, 16])
@@ -168,18 +147,6 @@ def test_the_stop_rule_is_asked_again_where_the_beginning_has_grown_by_a_fiftiet
         assert lengths[-1] > N - 7
         assert len(lengths) < 175
     assert N not in lengths  # the whole is decided, not stopped
-
-
-@pytest.mark.parametrize("seed", range(3))
-def test_the_file_holds_whole_records_of_what_finished_and_no_other(paths: RecordPaths, seed: int) -> None:
-    engine = Hurried(seed)
-    found = evaluated(engine, assignment(), paths, StopsAfter(enough=60))
-    assert engine.cancelled > 0
-    in_file = read_records(paths.records)
-    assert [record.key for record in in_file] == engine.finished
-    assert paths.records.read_bytes().endswith(b"\n")
-    assert set(found.records) | set(found.beyond) == set(in_file)
-    assert len(found.records) + len(found.beyond) == len(in_file)
 
 
 def test_a_run_that_lost_a_record_after_it_stopped_is(paths: RecordPaths) -> None:
@@ -206,13 +173,12 @@ def test_a_stopped_run_that_is_begun_again_and_killed_is_unfinished(paths: Recor
         refuse_unfinished(paths)
 
 
-@pytest.mark.parametrize("seed", range(2))
-def test_a_resumed_run_that_had_stopped_decides_again_without_a_question(paths: RecordPaths, seed: int) -> None:
-    evaluated(Hurried(seed), assignment(), paths, StopsAfter(enough=60))
+def test_a_resumed_run_that_had_stopped_decides_again_without_a_question(paths: RecordPaths) -> None:
+    evaluated(Hurried(), assignment(), paths, StopsAfter(enough=60))
     before = read_records(paths.records)
     kept = resumable_records(assignment(), paths, resume=True)
     assert set(kept) == set(before)
-    engine, stop_rule = Hurried(seed + 10), StopsAfter(enough=60)
+    engine, stop_rule = Hurried(10), StopsAfter(enough=60)
     again = evaluated(engine, assignment(), paths, stop_rule, kept)
     assert engine.asked == []
     assert again.stopped
@@ -271,7 +237,7 @@ def test_an_error_of_the_stop_rule_ends_the_evaluation_and_leaves_nothing_in_fli
 @pytest.mark.parametrize("stop_rule", [None, StopsAfter(10**9)])
 def test_a_cancelled_evaluation_leaves_nothing_in_flight(paths: RecordPaths, stop_rule: StopsAfter | None) -> None:
     async def work() -> None:
-        running = asyncio.create_task(evaluate(engine, assignment(), paths, observer=Silent(), stop_rule=stop_rule))
+        running = asyncio.create_task(evaluate(engine, assignment(), paths, observer=Observer(), stop_rule=stop_rule))
         while len(engine.finished) < 40:  # noqa: ASYNC110
             await asyncio.sleep(0)
         running.cancel()
@@ -283,13 +249,6 @@ def test_a_cancelled_evaluation_leaves_nothing_in_flight(paths: RecordPaths, sto
     asyncio.run(work())
     with pytest.raises(BadInput, match="unfinished"):
         refuse_unfinished(paths)
-
-
-def test_a_stop_rule_that_never_decides_changes_nothing(paths: RecordPaths, tmp_path: Path) -> None:
-    found = evaluated(Hurried(2), assignment(), paths, lambda _: False)
-    other = evaluated(Hurried(3), assignment(), paths_of(tmp_path, "n", "arithmetic"), None)
-    assert [replace(r, seconds=0.0) for r in found.records] == [replace(r, seconds=0.0) for r in other.records]
-    assert (found.stopped, found.beyond) == (False, ())
 
 
 def check(task: Task, *, repeats: int = 1, reference: Sequence[float] | None = None, **design: Any) -> Check:
@@ -378,16 +337,12 @@ def record(id_: str, score: float | None) -> Record:
     return Record(id_, 0, score, "", None, None, None, None, None, 0.0, None if score is not None else "down")
 
 
-def test_the_number_of_clusters_does_not_depend_on_the_order_in_which_replies_finish(tmp_path: Path) -> None:
-    task = clustered_task(tmp_path, 400, 5)
-    found = [gate(Hurried(seed), check(task, theta=15.0), paths_of(tmp_path, str(seed), "t"))[0] for seed in range(4)]
-    assert len({(verdict.n, verdict.clusters) for verdict in found}) == 1
-
-
-def test_the_number_of_failures_does_not_depend_on_the_order_in_which_replies_finish(tmp_path: Path) -> None:
-    made, broken = check(TASK), IDS[20::11]
-    found = [gate(Hurried(seed, broken=broken), made, paths_of(tmp_path, str(seed), "t"))[0] for seed in range(6)]
-    assert len({(verdict.n, verdict.verdict, verdict.candidate.errors) for verdict in found}) == 1
+def test_clusters_and_failures_do_not_depend_on_the_order_in_which_replies_finish(tmp_path: Path) -> None:
+    in_clusters = check(clustered_task(tmp_path, 400, 5), theta=15.0)
+    for made, broken in ((in_clusters, []), (check(TASK), IDS[20::11])):
+        places = [paths_of(tmp_path, f"{made.task.name}-{seed}", "t") for seed in range(4)]
+        verdicts = [gate(Hurried(seed, broken=broken), made, place)[0] for seed, place in enumerate(places)]
+        assert len({(each.n, each.clusters, each.verdict, each.candidate.errors) for each in verdicts}) == 1
 
 
 def test_with_under_30_clusters_the_whole_run_is_evaluated(tmp_path: Path) -> None:
@@ -409,3 +364,18 @@ def test_without_a_sequential_test_or_scores_of_a_reference_nothing_stops_early(
     assert early_stop(made) is not None
     assert early_stop(replace(made, choice=Choice("paired", "mcnemar"))) is None
     assert early_stop(replace(made, reference=None)) is None
+
+
+def test_two_sides_expect_a_decision_by_the_planned_samples_and_beyond_these_at_no_number() -> None:
+    sides = SideBySide(replace(check(TASK), expected_n_healthy=19.5), lambda *_: False)
+    assert sides.expected() == 20
+    for side in (0, 1):
+        assert not sides.look(side, [record(id_, 100.0) for id_ in IDS[:20]])
+    assert sides.expected() is None
+
+
+@pytest.mark.parametrize("ended", [None, Evaluation([], complete=False)])
+def test_where_one_of_two_sides_gives_no_verdict_the_other_ends_at_its_next_answer(ended: Evaluation | None) -> None:
+    sides = SideBySide(check(TASK), lambda *_: False)
+    sides.end(0, ended)
+    assert sides.look(1, [record(IDS[0], 100.0)])

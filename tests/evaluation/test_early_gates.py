@@ -10,7 +10,7 @@ import pytest
 from accgate.engines import Reply, Request
 from accgate.engines.recording import RecordedEngine
 from tests.support.decisions import compare_in_order as compare
-from tests.support.gates import RIGHT, WRONG, Project, right_but, said
+from tests.support.gates import RIGHT, WRONG, Project, right_but
 
 
 def gated(folder: Path, n: int = 400, **keys: Any) -> Project:
@@ -57,39 +57,18 @@ def test_a_gate_stops_early_and_decides_as_compare_does(
     assert project.result["samples"] == len(asked)
 
 
-def test_a_gate_that_stopped_runs_again_and_resumes(tmp_path: Path, asked: list[str], capsys: Any) -> None:
+@pytest.mark.parametrize(("theta", "early"), [(10.0, False), (None, True)])
+def test_without_a_theta_or_leave_to_stop_early_every_sample_is_asked(
+    tmp_path: Path, asked: list[str], theta: float | None, early: bool
+) -> None:
     project = gated(tmp_path)
-    assert project.run(spread(120)) == 1
-    first, used = project.check, len(asked)
-    asked.clear()
-    assert project.run(args=["--resume"]) == 1
-    assert asked == []
-    assert project.check == first
-    assert project.run() == 1  # anew, over the records of a run that stopped
-    assert project.check == first
-    assert len(asked) == used - 400  # the 400 were asked to record the reference
-    assert project.run(spread(0)) == 0
-    assert "unfinished" not in said(capsys)
-
-
-def test_with_early_stopping_off_every_sample_is_asked(tmp_path: Path, asked: list[str]) -> None:
-    project = gated(tmp_path)
-    project.write(early_stopping=False)
+    project.tasks["sums"] = {"file": "sums.toml"} if theta is None else project.tasks["sums"]
+    project.write(early_stopping=early)
     asked.clear()
     assert project.run(spread(120)) == 1
     assert len(asked) == 400
-    found = {key: project.check[key] for key in ("test", "n", "n_max", "stop")}
-    assert found == {"test": "unconditional", "n": 400, "n_max": None, "stop": None}
-
-
-def test_without_theta_a_gate_does_not_stop_early(tmp_path: Path, asked: list[str]) -> None:
-    project = Project(tmp_path)
-    project.write(early_stopping=True)
-    project.record(right_but(0))
-    asked.clear()
-    assert project.run(right_but(0)) == 0
-    assert len(asked) == 200
-    assert project.check["test"] == "unconditional"
+    figures = {key: project.check[key] for key in ("test", "n", "n_max", "stop")}
+    assert figures == {"test": "unconditional", "n": 400, "n_max": None, "stop": None}
 
 
 @pytest.mark.parametrize("test", ["gsprt", "group-sequential", "e-process"])
@@ -123,10 +102,3 @@ def test_several_checks_stop_at_their_share_of_alpha(tmp_path: Path) -> None:
         whole = compare([RIGHT] * 400, spread(wrong), theta=10.0, early_stopping=True, alpha=0.02)
         assert (found["n"], found["verdict"]) == (whole.n, whole.verdict)
         assert (found["alpha"], found["alpha_applied"]) == (0.05, pytest.approx(0.02))
-
-
-def test_a_recorded_sample_missing_past_the_stop_is_missed_all_the_same(tmp_path: Path) -> None:
-    project = gated(tmp_path)
-    project.answer(spread(0)[:300])
-    assert project.run() == 3
-    assert "no record of 100 of 400 samples" in project.check["reasons"][0]

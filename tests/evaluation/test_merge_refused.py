@@ -49,13 +49,10 @@ def set_model(**keys: Any) -> Edit:
     return lambda project: project.models["m"].update(keys)
 
 
-def record_anew(wrong: int, start: int) -> Edit:
-    def edit(project: Project) -> None:
-        shutil.copy(project.scores, project.folder / "kept.jsonl")
-        assert project.record(right_but(wrong, start=start), args=["--reason", "better data"]) == 0
-        shutil.copy(project.folder / "kept.jsonl", project.scores)
-
-    return edit
+def record_anew(project: Project) -> None:
+    shutil.copy(project.scores, project.folder / "kept.jsonl")
+    assert project.record(right_but(10, start=5), args=["--reason", "better data"]) == 0
+    shutil.copy(project.folder / "kept.jsonl", project.scores)
 
 
 MIXED: list[tuple[Edit, str]] = [
@@ -69,14 +66,10 @@ MIXED: list[tuple[Edit, str]] = [
     (set_task(beta=0.3), "beta is 0.2 in this merge, one, 0.3 in two"),
     (set_task(num_samples=150), "n is 200 in this merge, one, 150 in two"),
     (set_task(test="bootstrap"), 'test is "unconditional" in this merge, one, "bootstrap" in two'),
-    (set_task(target=50.0), 'test is "unconditional" in this merge, one, "target" in two'),
-    (set_model(sampling={"temperature": 0.7}), "sampling.temperature is 0.0 in this merge, one, 0.7 in two"),
     (set_model(sampling={"max_tokens": 9}), "sampling.max_tokens is null in this merge, one, 9 in two"),
     (set_model(variant={"quant": "fp8"}, baseline="m"), 'variant.quant is not set in this merge, one, "fp8" in two'),
-    (set_model(options={"scale": 1.0}), "options.scale is not set in this merge, one, 1.0 in two"),
     (set_model(model="./m.jsonl"), 'model is "m.jsonl" in this merge, one, "./m.jsonl" in two'),
-    (record_anew(10, start=5), 'reference.sha256 is "'),
-    (record_anew(11, start=0), "reference.mean is 95.0 in this merge, one, 94.5 in two"),
+    (record_anew, 'reference.sha256 is "'),
 ]  # fmt: skip
 
 
@@ -108,15 +101,6 @@ def test_shards_of_mixed_configurations_are_refused_with_what_differs_where(
     assert not (project.folder / "merged").exists()
 
 
-def test_an_accuracy_toml_changed_since_the_shards_is_refused(
-    project: Project, capsys: pytest.CaptureFixture[str]
-) -> None:
-    parts = shards(project, 2)
-    project.write(alpha=0.001)
-    assert merge(project, parts) == 2
-    assert f"alpha is 0.001 in this merge, 0.05 in {parts[0]}, {parts[1]}; evaluate every shard alike" in said(capsys)
-
-
 OTHER_ROWS = [*questions(N - 1), {"q": "What is 7 + 7?", "a": 14, "page": "p"}]
 
 
@@ -137,35 +121,26 @@ def test_another_task_is_refused(
     assert [part for part in parts if f"m / sums: {part} is" not in words] == []
 
 
-@pytest.mark.parametrize(("key", "value"), [("hardware", "H100"), ("version", "vllm 0.9"), ("name", "vllm")])
-def test_a_mixed_fleet_is_refused(project: Project, key: str, value: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_mixed_fleet_is_refused(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
     parts = shards(project, 2)
-    edit_settings(parts[1], engine={key: value})
+    edit_settings(parts[1], engine={"hardware": "H100"})
     for given in (parts, parts[::-1]):
         assert merge(project, given) == 2
-        assert re.search(rf'm: engine\.{key} is "[^"]*" in \S*shard-1\S*, "{value}" in \S*shard-2', said(capsys))
+        assert re.search(r'm: engine\.hardware is "[^"]*" in \S*shard-1\S*, "H100" in \S*shard-2', said(capsys))
 
 
-@each(
-    ("one", "two", "told"),
-    [
-        ({"torch": "2.8"}, {"torch": "2.9"}, 'environment.torch is "2.8" in .*shard-1.*, "2.9" in .*shard-2'),
-        ({"image": "a", "cuda": "12.8"}, {"image": "b", "cuda": "12.8"}, 'environment.image is "a" in'),
-        ({"driver": "550"}, None, 'environment.driver is "550" in .*shard-1.*, not set in .*shard-2'),
-        ({"driver": "550"}, {"driver": "550"}, None),
-    ],
-)
-def test_shards_of_two_environments_are_refused(
-    tmp_path: Path, one: dict[str, str], two: dict[str, str] | None, told: str | None, capsys: Any
-) -> None:
-    project = worse_project(tmp_path)
+def test_shards_of_two_environments_are_refused(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
     parts = shards(project, 2)
-    for folder, environment in zip(parts, (one, two), strict=True):
-        edit_settings(folder, **({} if environment is None else {"environment": environment}))
-    capsys.readouterr()
-    assert merge(project, parts) == (1 if told is None else 2)
-    words = said(capsys)
-    assert told is None or re.search(f"m: {told}", words), words
+    edit_settings(parts[0], environment={"torch": "2.8", "driver": "550"})
+    for two, told in (
+        ({"torch": "2.9", "driver": "550"}, 'environment.torch is "2.8" in .*shard-1.*, "2.9" in .*shard-2'),
+        ({"torch": "2.8"}, 'environment.driver is "550" in .*shard-1.*, not set in .*shard-2'),
+    ):
+        edit_settings(parts[1], environment=two)
+        assert merge(project, parts) == 2
+        assert re.search(f"m: {told}", said(capsys))
+    edit_settings(parts[1], environment={"torch": "2.8", "driver": "550"})
+    assert merge(project, parts) == 1
 
 
 def test_one_model_on_two_kinds_of_hardware_in_two_tasks_is_refused(
@@ -198,15 +173,19 @@ def test_shards_of_other_checks_are_refused(tmp_path: Path, capsys: pytest.Captu
     assert merge(project, [only, two], "--tasks", "smus") == 2
 
 
-def test_all_that_differs_is_said_at_once(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
+def test_all_that_differs_is_said_at_once_and_no_old_verdict_stays(
+    project: Project, capsys: pytest.CaptureFixture[str]
+) -> None:
     parts = shards(project, 2)
+    assert merge(project, parts) == 1
     project.tasks["sums"]["theta"] = 9.0
     project.write(alpha=0.001)
+    capsys.readouterr()
     assert merge(project, parts) == 2
-    words = capsys.readouterr().err
-    assert len(words.splitlines()) == 2  # no target before; all samples are asked with one, too
-    assert "alpha is" in words
-    assert "theta is" in words
+    first, second = capsys.readouterr().err.splitlines()
+    assert f"alpha is 0.001 in this merge, 0.05 in {parts[0]}, {parts[1]}; evaluate every shard alike" in first
+    assert "theta is" in second
+    assert not (project.folder / "merged" / "accgate.json").exists()
 
 
 def test_records_of_no_sample_are_refused(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
@@ -242,25 +221,21 @@ def test_a_folder_that_is_no_shard_is_refused(project: Project, capsys: pytest.C
     assert f"{project.out}: has no shard.json" in said(capsys)
 
 
-@pytest.mark.parametrize(
-    "text", ["", "{", "[]", '{"shards": ["5/4"], "plan": {}}', '{"shards": "1/2", "plan": {}}', "\xff"]
-)
-def test_a_damaged_shard_json_is_refused(project: Project, text: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_damaged_shard_json_is_refused(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
     parts = shards(project, 2)
-    (parts[0] / "shard.json").write_text(text, encoding="latin-1")
-    assert merge(project, parts) == 2
-    assert f"{parts[0] / 'shard.json'}: is damaged; run that shard again" in said(capsys)
+    for text in ("{", "[]", '{"shards": ["5/4"], "plan": {}}', '{"shards": "1/2", "plan": {}}', "\xff"):
+        (parts[0] / "shard.json").write_text(text, encoding="latin-1")
+        assert merge(project, parts) == 2
+        assert f"{parts[0] / 'shard.json'}: is damaged; run that shard again" in said(capsys)
 
 
-@pytest.mark.parametrize("text", [None, "", "{", "[]", '{"engine": 3}'])
-def test_records_without_their_settings_are_refused(
-    project: Project, text: str | None, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_records_without_their_settings_are_refused(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
     parts = shards(project, 2)
     path = paths_of(parts[0], "m", "sums").settings
-    path.unlink() if text is None else path.write_text(text)
-    assert merge(project, parts) == 2
-    assert "Traceback" not in said(capsys)
+    for text, why in (("{", "sums.settings"), ("[]", "is damaged"), ('{"engine": 3}', "engine"), (None, "is missing")):
+        path.unlink() if text is None else path.write_text(text)
+        assert merge(project, parts) == 2
+        assert why in said(capsys)
 
 
 def test_the_union_is_never_written_over_a_shard(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
@@ -275,14 +250,6 @@ def test_from_python_too_no_shard_is_lost_to_the_union(project: Project) -> None
     with pytest.raises(BadInput, match="is one of the shards"):
         gate.merge(load_config(project.config), parts, parts[1])
     assert (parts[1] / "shard.json").exists()
-
-
-def test_an_old_verdict_does_not_stand_for_a_merge_that_was_refused(project: Project) -> None:
-    parts = shards(project, 2)
-    assert merge(project, parts) == 1
-    project.write(alpha=0.001)
-    assert merge(project, parts) == 2
-    assert not (project.folder / "merged" / "accgate.json").exists()
 
 
 def test_records_of_an_unfinished_run_are_not_overwritten(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
@@ -368,26 +335,3 @@ def test_fingerprints_of_shards_mix_only_where_all_have_them_or_an_option_names_
         else:
             settings = json.loads(paths_of(folder / "merged", "m", "arithmetic").settings.read_text())
             assert settings["served"]["system_fingerprint"] == merged
-
-
-def test_a_merged_run_of_several_fingerprints_goes_on_only_where_an_option_names_them(
-    tmp_path: Path, server: Server, capsys: pytest.CaptureFixture[str]
-) -> None:
-    write(tmp_path, server.url, ["a", "b"])
-    parts = []
-    for i, mark in enumerate("ab", 1):
-        server.says = {"system_fingerprint": mark}
-        parts.append(served_shard(tmp_path, i))
-    assert merge_served(tmp_path, parts) == 0
-    records = paths_of(tmp_path / "merged", "m", "arithmetic").records
-    records.write_bytes(b"".join(records.read_bytes().splitlines(keepends=True)[:30]))
-    server.says = {"system_fingerprint": "c"}
-    resume = ["run", str(tmp_path / "accuracy.toml"), "--out", str(tmp_path / "merged"), "--quiet", "--resume"]
-    assert main(resume) == 3
-    write(tmp_path, server.url, [])
-    assert main(resume) == 2
-    assert "answered by system_fingerprint a, b, and now options.fingerprints names none" in said(capsys)
-    write(tmp_path, server.url, ["*"])
-    assert main(resume) == 0
-    settings = json.loads(paths_of(tmp_path / "merged", "m", "arithmetic").settings.read_text())
-    assert settings["served"]["system_fingerprint"] == ["a", "b", "c"]

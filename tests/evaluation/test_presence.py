@@ -74,7 +74,7 @@ def serves(server: Server, *names: str) -> None:
     server.models = {"data": [{"id": name, "owned_by": "vllm"} for name in names]}
 
 
-@pytest.mark.parametrize(("command", "more"), [("run", []), ("record", []), ("run", ["--shard", "1/2"])])
+@pytest.mark.parametrize(("command", "more"), [("record", []), ("run", ["--shard", "1/2"])])
 def test_a_model_that_its_server_lacks_ends_the_run_before_any_is_asked(
     tmp_path: Path, first: Server, second: Server, command: str, more: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -251,7 +251,7 @@ def test_a_server_that_has_its_model_no_more_ends_the_run_and_what_was_evaluated
     assert run(tmp_path, command=command) == 2
     told = said(capsys)
     assert f"models.b.model: is 'toy', which {second.url} does not serve" in told
-    assert "the samples that were finished before are kept; correct that, then go on with --resume" in told
+    assert "finished samples are kept; correct that, then go on with --resume" in told
     serves(second, "toy")
     first.seen.clear()
     low = ["--accept-low"] if command == "record" else []  # every reply is "1"

@@ -17,6 +17,7 @@ from accgate.engines.vllm.engine import thought_tokens
 from accgate.evaluation.reading import Thoughts, read, unread_problem
 from accgate.records.file import Record, paths_of, read_records
 from accgate.references.store import read_reference
+from tests.support.cases import each
 from tests.support.gates import questions, write_task
 from tests.support.loading import load_task
 from tests.support.servers import Server
@@ -81,6 +82,13 @@ class Gate:
         assert "Traceback" not in said.err
         return code, " ".join((said.out + said.err).split())
 
+    def record(self, choice_of: Callable[[str], Any] = plainly("{a}"), **keys: Any) -> None:  # noqa: B008 (a pure function)
+        """Record replies of this kind, to a task of these keys."""
+        self.server.choice_of = choice_of
+        if keys:
+            self.write(**keys)
+        assert self.call("record")[0] == 0
+
     def records(self, folder: str = "out") -> dict[int, Record]:
         """The records by their questions' numbers."""
         records = read_records(paths_of(self.folder / folder, "m", "sums").records)
@@ -123,9 +131,7 @@ def test_every_right_answer_is_read_and_every_reply_without_one_is_counted(gate:
 
 
 def test_whole_replies_are_read_without_their_reasoning_too(gate: Gate) -> None:
-    gate.server.choice_of = in_shapes
-    gate.write(settings="max_unread = 0.9", extract__regex=r"(?s)\A\s*(\d+)\s*\Z")
-    assert gate.call("record")[0] == 0
+    gate.record(in_shapes, settings="max_unread = 0.9", extract__regex=r"(?s)\A\s*(\d+)\s*\Z")
     bare = {shape.name for number, shape in enumerate(SHAPES, 100) if gate.records("recorded")[number].score == 100.0}
     assert {"think", "opened in the prompt", "gpt-oss", "Cohere", "ERNIE", "reasoning"} <= bare
     gate.write(settings="max_unread = 0.5", metric="exact_match", extract__which="last", extract__regex=r"(?s)(.+)")
@@ -134,9 +140,7 @@ def test_whole_replies_are_read_without_their_reasoning_too(gate: Gate) -> None:
 
 
 def test_a_task_may_keep_the_reasoning(gate: Gate) -> None:
-    gate.server.choice_of = in_shapes
-    gate.write(settings='max_unread = 0.5\nreasoning = "keep"')
-    assert gate.call("record")[0] == 0
+    gate.record(in_shapes, settings='max_unread = 0.5\nreasoning = "keep"')
     records = gate.records("recorded")
     cut = next(number for number, shape in enumerate(SHAPES, 100) if shape.name == "cut in the thought")
     assert records[cut].answer == str(WRONG)
@@ -170,8 +174,7 @@ def test_no_reference_is_written_of_replies_that_were_not_read(
 
 
 def test_too_many_unread_replies_are_an_error_whatever_the_scores(gate: Gate) -> None:
-    gate.server.choice_of = plainly("{a}")
-    assert gate.call("record")[0] == 0
+    gate.record()
     gate.server.choice_of = either(lambda i: i % 4 == 0, "<b>no</b> | @team")
     code, said = gate.call("run")
     assert code == 3
@@ -213,9 +216,7 @@ NO_MATCH = {"finish_reason": "stop", "message": {"content": "none"}}
 def test_a_model_that_says_nothing_is_a_regression_with_this_cause(
     gate: Gate, silence: dict[str, Any], share: float, verdict: str, words: str
 ) -> None:
-    gate.write(n=24)
-    gate.server.choice_of = plainly("{a}")
-    assert gate.call("record")[0] == 0
+    gate.record(n=24)
     heard = 24 * (1.0 - share)
     gate.server.choice_of = either(lambda i: i - 100 >= heard, silence)
     code, said = gate.call("run")
@@ -250,8 +251,7 @@ def stops_early(gate: Gate, n: int) -> Path:
     gate.write(n=n)
     config = gate.folder / "accuracy.toml"
     config.write_text(config.read_text().replace("early_stopping = false", "") + f"theta = 10\nnum_samples = {n}\n")
-    gate.server.choice_of = plainly("{a}")
-    assert gate.call("record")[0] == 0
+    gate.record()
     return config
 
 
@@ -287,26 +287,11 @@ def test_what_was_read_before_it_showed_that_the_prompt_opens_thoughts_is_read_a
         seen.append(prompt)
         return dict(thought) if len(seen) <= 5 else plainly("so 7\n</think>\n\n{a}")(prompt)
 
-    gate.server.choice_of = choice_of
-    assert gate.call("record")[0] == 0
+    gate.record(choice_of)
     records = list(gate.records("recorded").values())
     assert sum(record.reading == "cut" for record in records) == 5
     assert {record.score for record in records if record.reading == "cut"} == {0.0}
     assert all(record.reasoning for record in records)
-
-
-def test_records_of_earlier_versions_are_resumed_and_counted_as_far_as_they_say(gate: Gate) -> None:
-    gate.server.choice_of = plainly("{a}")
-    gate.write(n=60)
-    assert gate.call("record")[0] == 0
-    assert gate.call("run")[0] == 0
-    path = paths_of(gate.folder / "out", "m", "sums").records
-    rows = [json.loads(line) for line in path.read_text().splitlines()]
-    for row in rows:
-        del row["reading"]
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows[:30]))
-    assert gate.call("run", "--resume")[0] == 0
-    assert gate.check["candidate"]["readings"] == counts(30)
 
 
 def test_what_the_model_or_a_filter_refused_is_counted_and_shown_on_both_sides(gate: Gate) -> None:
@@ -315,9 +300,7 @@ def test_what_the_model_or_a_filter_refused_is_counted_and_shown_on_both_sides(g
     def ending(first: int) -> Callable[[str], dict[str, Any]]:
         return lambda prompt: plainly("{a}", finish_reason=ends.get(numbers(prompt)[0] - first, "eos"))(prompt)
 
-    gate.write(n=60)
-    gate.server.choice_of = ending(101)
-    assert gate.call("record")[0] == 0
+    gate.record(ending(101), n=60)
     assert "refused = 2\n" in gate.reference.read_text()
     kept = read_reference(gate.reference).kept_records()
     assert sorted(one.finish_reason for one in kept if one.finish_reason) == sorted(map(str.lower, ends.values()))
@@ -330,22 +313,8 @@ def test_what_the_model_or_a_filter_refused_is_counted_and_shown_on_both_sides(g
     assert f"{cut}, 2 were refused or stopped by a filter" in report
 
 
-def test_shards_and_their_merge_count_too(gate: Gate) -> None:
-    gate.server.choice_of = plainly("{a}")
-    gate.write(n=60)
-    assert gate.call("record")[0] == 0
-    gate.server.choice_of = either(lambda i: i % 10 == 0, "no")
-    config, shards = str(gate.folder / "accuracy.toml"), [gate.folder / f"s{i}" for i in (1, 2)]
-    for i, out in enumerate(shards, 1):
-        assert main(["run", config, "--shard", f"{i}/2", "--out", str(out)]) == 0
-    assert main(["merge", *map(str, shards), "--config", config, "--out", str(gate.folder / "out")]) in (0, 1, 4)
-    assert gate.check["candidate"]["readings"] == counts(60, unread=6)
-
-
 def test_a_recording_says_how_its_replies_were_read(gate: Gate, tmp_path: Path) -> None:
-    gate.server.choice_of = plainly("{a}")
-    gate.write(n=60)
-    assert gate.call("record")[0] == 0
+    gate.record(n=60)
     path = paths_of(tmp_path / "recorded", "m", "sums").records
     rows = [json.loads(line) for line in path.read_text().splitlines()]
     for row in rows[:30]:
@@ -362,18 +331,24 @@ def test_a_recording_says_how_its_replies_were_read(gate: Gate, tmp_path: Path) 
 def test_replies_to_attacked_prompts_are_counted_and_limited_apart(gate: Gate) -> None:
     attack = [{"kind": "distractor", "text": "Birds sing."}]
     unread: list[int] = []  # the attacked questions that get no answer
+    ends = {100: "content_filter", 101: "model_length", 102: "length"}  # of attacked questions
 
     def choice_of(prompt: str) -> dict[str, Any]:
-        is_lost = "Birds sing." in prompt and numbers(prompt)[0] in unread
-        return plainly("none" if is_lost else "{a}")(prompt)
+        number, is_attacked = numbers(prompt)[0], "Birds sing." in prompt
+        if is_attacked and number in ends:
+            return plainly("no", finish_reason=ends[number])(prompt)
+        return plainly("none" if is_attacked and number in unread else "{a}")(prompt)
 
     gate.server.choice_of = choice_of
     gate.write(attack=attack, aggregate="attack_success_rate")
     code, said = gate.call("record", "--json", "--quiet")
     assert code == 0, said
     printed = json.loads(said)
-    assert list(printed["readings"].items()) == [(printed["references"][0], counts(2 * N))]
-    assert all(record.attacked_reading == ["read"] for record in gate.records("recorded").values())
+    counted = counts(2 * N, unread=3, cut=2, refused=1, full=1)
+    assert list(printed["readings"].items()) == [(printed["references"][0], counted)]
+    attacked = [gate.records("recorded")[number].attacked_reading for number in range(100, 104)]
+    assert attacked == [["refused"], ["full"], ["cut"], ["read"]]
+    ends.clear()
     unread.extend(range(100, 100 + N, 10))  # few enough: they count as wrong
     gate.call("run")
     assert gate.check["candidate"]["readings"] == counts(2 * N, unread=len(unread))
@@ -391,7 +366,7 @@ def test_replies_to_attacked_prompts_are_counted_and_limited_apart(gate: Gate) -
     assert f"{N} of {N} replies to attacked prompts hold no answer, that is all of them" in said
 
 
-@pytest.mark.parametrize(
+@each(
     ("kinds", "fix"),
     [
         (("refused", "refused"), "look at what the model refuses"),
@@ -412,20 +387,6 @@ def test_the_fix_for_attacked_replies_is_that_of_their_one_cause(kinds: tuple[st
     assert f": {fix}" in problem[0]
 
 
-def test_replies_to_attacked_prompts_that_were_refused_or_met_the_servers_limit_are_counted_as_such(gate: Gate) -> None:
-    ends = {100: "content_filter", 101: "model_length", 102: "length"}
-
-    def choice_of(prompt: str) -> dict[str, Any]:
-        end = ends.get(numbers(prompt)[0]) if "Birds sing." in prompt else None
-        return plainly("{a}" if end is None else "no", finish_reason=end or "stop")(prompt)
-
-    gate.server.choice_of = choice_of
-    gate.write(attack=[{"kind": "distractor", "text": "Birds sing."}], aggregate="attack_success_rate")
-    code, said = gate.call("record", "--json", "--quiet")
-    assert code == 0, said
-    assert [*json.loads(said)["readings"].values()] == [counts(2 * N, unread=3, cut=2, refused=1, full=1)]
-
-
 def test_a_run_does_not_end_early_on_a_beginning_that_holds_too_few_answers(gate: Gate) -> None:
     stops_early(gate, 150)
     samples = load_task("sums", file=gate.folder / "sums.toml").samples
@@ -437,7 +398,7 @@ def test_a_run_does_not_end_early_on_a_beginning_that_holds_too_few_answers(gate
     assert check["candidate"]["readings"]["replies"] >= 5 * len(first)
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "reasoning", "whole", "answer"),
     [
         ("\n\nB", "so B", "B", "B"),

@@ -3,17 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from accgate.cli.main import main
-from accgate.records.file import paths_of
-from tests.evaluation.serving import configure, served_by, sums_of
-from tests.evaluation.serving import merge as merge_served
 from tests.support.gates import Project, contents, right_but, said, write_lines
-from tests.support.servers import Server
 
 
 def answer(project: Project) -> None:
@@ -113,30 +108,3 @@ def test_options_of_the_wrong_half_are_refused(tmp_path: Path, capsys) -> None:
     main(["run", str(project.config), "--shard", "1/2", "--out", str(tmp_path / "part-1"), "--quiet"])
     assert merge(project, "--no-replies") == 2
     assert "--reason and --no-replies are for shards of `accgate record`" in said(capsys)
-
-
-@pytest.fixture
-def server(tmp_path: Path) -> Iterator[Server]:
-    with Server() as made:
-        configure(tmp_path, {"models.m": served_by(made.url), "tasks.arithmetic": sums_of(40)})
-        yield made
-
-
-def test_a_merged_folder_says_who_answered_and_two_models_are_not_merged(
-    tmp_path: Path, server: Server, capsys
-) -> None:
-    parts, answered = [tmp_path / "1", tmp_path / "2"], {"model": "toy-1", "system_fingerprint": "a"}
-
-    def evaluate(part: Path, fingerprint: str) -> None:
-        server.says = answered | {"system_fingerprint": fingerprint}
-        where = ["--shard", f"{part.name}/2", "--out", str(part), "--quiet"]
-        assert main(["record", str(tmp_path / "accuracy.toml"), *where]) == 0
-
-    evaluate(parts[0], "a")
-    evaluate(parts[1], "b")
-    assert merge_served(tmp_path, parts) == 2
-    assert 'system_fingerprint is "a" in' in said(capsys)
-    evaluate(parts[1], "a")
-    assert merge_served(tmp_path, parts) == 0
-    served = json.loads(paths_of(tmp_path / "merged", "m", "arithmetic").settings.read_text())["served"]
-    assert {key: served[key] for key in answered} == answered

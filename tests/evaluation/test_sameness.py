@@ -25,7 +25,6 @@ ODDS = {**GROUPED, "aggregate": "equalised_odds_difference"}
 PARITY = {**GROUPED, "aggregate": "demographic_parity_difference_selection_rate"}
 BY_SCORE = {**ODDS, "columns__label": "a", "aggregate_options": {"positive": "1", "labels": "score"}}
 ECE = {"metric": "exact_match", "confidence__by": "tokens", "aggregate": "ece"}
-BRIER = {**ECE, "aggregate": "brier_score"}
 ATTACK = {"metric": "exact_match", "aggregate": "attack_success_rate"}
 CHANGED = {**ATTACK, "attack": [{"kind": "column", "field": "q", "column": "hard"}]}
 ELSEWHERE = {**ATTACK, "attack": [{"kind": "case", "field": "hard"}]}  # a column that the prompt does not show
@@ -45,15 +44,13 @@ def records(**columns: Any) -> list[Record]:
 @each(
     ("task", "columns", "fault"),
     [
-        (JUDGED, {"score": 100.0}, "the judge gave all 40 answers 100 points: correct the rubric"),
         (JUDGED, {"score": 44.0}, "the judge gave all 40 answers 44 points: correct the rubric"),
         (JUDGED, {"score": lambda i: 100.0 * (i > 0)}, None),
         (JUDGED, {"score": 100.0, "answer": "4"}, None),  # one answer has one mark
         (JUDGED, {"score": 0.0, "answer": ""}, None),  # no judge was asked
         (JUDGED, {"score": 0.0, "answer": lambda i: str(i) if i < FEWEST - 1 else ""}, None),  # too few were judged
         (JUDGED, {"score": 0.0, "answer": lambda i: str(i) if i < FEWEST else ""}, "the judge gave all 20 answers 0"),
-        (ECE, {"confidence": 1.0}, "all 40 confidences are 1, so they cannot tell sure answers"),
-        (BRIER, {"confidence": 0.5}, "all 40 confidences are 0.5, so they cannot tell sure answers"),
+        (ECE, {"confidence": 0.5}, "all 40 confidences are 0.5, so they cannot tell sure answers"),
         (ECE, {"confidence": lambda i: 0.5 + 0.1 * (i == 7)}, None),
         (ODDS, {"answer": "1"}, "all 40 answers are '1', in every group alike"),
         (PARITY, {"answer": "0"}, "all 40 answers are '0', in every group alike"),
@@ -63,7 +60,6 @@ def records(**columns: Any) -> list[Record]:
         (ELSEWHERE, {}, "the attack 1 (case) changes no prompt"),
         (CHANGED, {}, None),
         ({"metric": "exact_match"}, {"score": 100.0, "answer": "1"}, None),
-        ({"metric": "exact_match"}, {"score": 100.0, "answer": "", "target": ""}, "all 40 answers are empty, and have"),
         ({"metric": "word_error_rate"}, {"score": 0.0, "answer": "", "target": ""}, "all 40 answers are empty, and"),
         ({"metric": "word_error_rate"}, {"score": 100.0, "answer": ""}, None),
         ({"metric": "exact_match"}, {"answer": lambda i: "" if i % 2 else "no"}, None),  # some rightly say nothing

@@ -17,15 +17,14 @@ from accgate.engines import Reply, Request, RequestFailed
 from accgate.engines.base import LogProbs
 from accgate.errors import BadInput, CannotEvaluate
 from accgate.evaluation.assignment import Assignment
-from accgate.evaluation.reading import LONGEST, shorten
 from accgate.evaluation.rereading import rescore
 from accgate.evaluation.sample import Asker
-from accgate.evaluation.scoring import ByFunction, ByJudge, ByRunning
+from accgate.evaluation.scoring import ByFunction, ByJudge
 from accgate.records.file import Record
-from accgate.result import EngineInfo
 from accgate.tasks.choices import chosen_label
 from accgate.tasks.lm_eval.requests import LmEvalRequest, responses_of
 from accgate.tasks.task import Task
+from tests.evaluation.serving import Toy
 from tests.support.cases import each
 from tests.support.gates import toml, write_lines
 from tests.support.loading import load_task
@@ -45,7 +44,7 @@ TEXT = {"prompt": "", "target": "{{ text }}", "metric": "perplexity", "mode": "c
 
 
 @dataclass
-class Oracle:
+class Oracle(Toy):
     """Answers by prompt, and log-probabilities by continuation.
 
     They are of each token, or in all: then of words that are ever less likely.
@@ -55,9 +54,6 @@ class Oracle:
     likely: Mapping[str, float | tuple[float, ...]] = field(default_factory=dict)
     concurrency: int = 4
     asked: list[Request] = field(default_factory=list)
-
-    async def start(self) -> None:
-        """Nothing to load."""
 
     async def complete(self, request: Request) -> Reply:
         self.asked.append(request)
@@ -76,12 +72,6 @@ class Oracle:
             return LogProbs(("x",) * len(total), total)
         shares = [2.0 * place / len(tokens) / (len(tokens) + 1) for place in range(1, len(tokens) + 1)]
         return LogProbs(tokens, tuple(total * share for share in shares))
-
-    def describe(self) -> EngineInfo:
-        return EngineInfo("oracle", "1", "none")
-
-    async def close(self) -> None:
-        """Nothing to close."""
 
 
 def task_of(folder: Path, rows: Sequence[dict[str, Any]] = ROWS, **content: Any) -> Task:
@@ -103,12 +93,7 @@ def asked(task: Task, engine: Oracle, scoring: Any = None, repeat: int = 0) -> R
     return asyncio.run(Asker(engine, assignment, scoring or ByFunction(), lambda: 0.0).record(task.samples[0], repeat))
 
 
-def test_a_generated_letter_is_found_in_the_reply(tmp_path: Path) -> None:
-    record = asked(task_of(tmp_path, **QUIZ), Oracle({"A. three\nB. four": "The answer is (B), since 2 + 2 = 4."}))
-    assert (record.answer, record.score, record.confidence) == ("B", 100.0, None)
-
-
-@pytest.mark.parametrize(("normalise", "answer"), [("none", "A"), ("tokens", "C"), ("bytes", "C"), ("characters", "C")])
+@each(("normalise", "answer"), [("none", "A"), ("tokens", "C"), ("bytes", "C"), ("characters", "C")])
 def test_the_likeliest_option_is_the_answer_and_its_share_the_confidence(
     tmp_path: Path, normalise: str, answer: str
 ) -> None:
@@ -154,7 +139,6 @@ def test_options_that_tie_are_no_answer(
         ((), "the text has no token"),
         ((-1.0, math.nan), "the engine gave nan as the log-probability of a token"),
         ((-1.0, 0.7), "the engine gave 0.7 as the log-probability of a token"),
-        ((-math.inf, -1.0), "the engine gave -inf as the log-probability of a token"),
         ((-1.5,), None),
         ((0.0, -0.5), None),
     ],
@@ -173,7 +157,6 @@ def test_a_text_whose_tokens_are_equally_likely_was_not_measured(
         ("score", [(-1.0,), (-1.0, -1.0)], False),
         ("score", [(0.0,), (0.0,)], False),
         ("score", [(0.0, -0.5)], True),
-        ("score", [(0.0,)], False),
         ("rolling", [(-2.0, -2.0)], False),
         ("rolling", [(-2.0, -2.5)], True),
     ],
@@ -204,13 +187,6 @@ def test_perplexity_is_of_the_target_after_the_prompt(tmp_path: Path) -> None:
     by_byte = task_of(tmp_path, rows, **TEXT, metric_options={"per": "byte"})
     assert asked(by_byte, engine).score == pytest.approx(math.exp(6.0 / 13.0))
     assert not by_byte.metric.higher_is_better
-
-
-def test_reference_texts_are_several_where_the_definition_has_targets(tmp_path: Path) -> None:
-    settings = {"prompt": "{{ q }}", "targets": "{{ a | tojson }}", "metric": "normalized_match"}
-    task = task_of(tmp_path, [{"q": "Capital?", "a": ["Paris", "City of Paris"]}], **settings)
-    assert asked(task, Oracle({"Capital?": "the city of paris"})).score == 100.0
-    assert asked(task, Oracle({"Capital?": "Lyon"})).score == 0.0
 
 
 CLASSES = json.dumps({"label": "animal", "classes": ["animal", "food"]})
@@ -367,7 +343,6 @@ def test_records_are_scored_again_only_where_the_reply_is_all_it_takes(tmp_path:
     content = replace(attacked.content, attack=())
     plain = replace(attacked, definition=replace(attacked.definition, content=content))
     assert rescore(plain, attacked.samples[0], done).score == 100.0
-    assert ByRunning  # its own tests run real programs
 
 
 def test_recorded_calls_and_reasoning_are_scored_again_as_they_were_read(tmp_path: Path) -> None:
@@ -391,11 +366,3 @@ def test_a_reply_without_answer_and_confidence_is_wrong_and_sure(tmp_path: Path)
     for silent in ("", "I cannot say."):
         record = asked(task, Oracle({"": Reply(silent, "stop")}))
         assert (record.score, record.confidence, record.error) == (0.0, 1.0, None)
-
-
-def test_of_a_long_thought_the_beginning_and_the_end_stay() -> None:
-    thought = "".join(map(str, range(10_000)))
-    short = shorten(thought)
-    assert short is not None
-    first, last = short.split("\n[... ")[0], short.split(" left out ...]\n")[1]
-    assert (thought.startswith(first), thought.endswith(last), len(first) + len(last)) == (True, True, LONGEST)

@@ -13,26 +13,25 @@ from typing import Any
 import pytest
 
 from accgate.cli.main import main
-from accgate.evaluation.assignment import Comparison, Silent
+from accgate.evaluation.assignment import Observer
 from accgate.evaluation.speed import Saturation, work_in
 from accgate.planning.cost import Speed
 from accgate.records.file import Record
 from tests.evaluation.serving import configure, served_by, sums_of
-from tests.evaluation.test_ahead import PROCESSOR, Decoder, Foresees, evaluated
-from tests.support.loading import load_task
+from tests.evaluation.test_ahead import PROCESSOR, Decoder, evaluated, foresees
+from tests.evaluation.test_ahead import sums as sums_task
+from tests.support.cases import each
 from tests.support.servers import Fault, Server, sums
 
 SUM = Record("a", 0, 100.0, "4", "4", "4", "stop", 45, 5, 0.1, None)
 
 
-class Watching(Silent):
+class Watching(Observer):
     """An observer that notes the speed as soon as it is known, and after how many replies."""
 
     def __init__(self) -> None:
         self.replies, self.known = 0, (0, Speed(0.0, None))
         self.speed: Callable[[], Speed | None] = lambda: None
-
-    def compares(self, comparison: Comparison) -> None: ...
 
     def measures(self, speed: Callable[[], Speed | None]) -> None:
         self.speed = speed
@@ -45,18 +44,18 @@ class Watching(Silent):
             self.known = self.replies, speed
 
 
-@pytest.mark.parametrize("stops", [False, True])
 @pytest.mark.parametrize(
-    ("concurrency", "step", "tokens"), [(4, PROCESSOR, 12.0), (16, {}, 20.0), (64, PROCESSOR, 12.0)]
+    ("concurrency", "step", "tokens", "stops"),
+    [(4, PROCESSOR, 12.0, False), (16, {}, 20.0, True), (64, PROCESSOR, 12.0, False), (64, PROCESSOR, 12.0, True)],
 )
 def test_the_first_replies_tell_how_long_a_run_takes(
-    tmp_path: Path, concurrency: int, step: dict[str, float], tokens: float, *, stops: bool
+    tmp_path: Path, concurrency: int, step: dict[str, float], tokens: float, stops: bool
 ) -> None:
     """Short replies come first, and those awaited have given tokens too: neither may distort it."""
-    task, watching = load_task("arithmetic", options={"high": 300}, count=300), Watching()
+    task, watching = sums_task(count=300), Watching()
     engine = Decoder(frozenset(), concurrency, **{**step, "tokens": tokens})
-    rule = Foresees(200, 200) if stops else None
-    done, seconds = evaluated(engine, task, tmp_path, rule, watching)
+    rule = foresees(200, 200) if stops else None
+    done, seconds = evaluated(engine, task, tmp_path, rule, observer=watching)
     lengths = [max(1, round(tokens * math.exp(random.Random(id_).gauss(-0.18, 0.6)))) for id_ in task.samples.ids]
     replies, speed = watching.known
     assert 8 <= replies <= 34
@@ -64,18 +63,18 @@ def test_the_first_replies_tell_how_long_a_run_takes(
     assert len(done.records) * sum(lengths) / len(lengths) / speed.tokens == pytest.approx(seconds, rel=0.2)
 
 
-@pytest.mark.parametrize(
+@each(
     ("changes", "work"),
     [
-        ({}, 5), ({"completion_tokens": None}, 0), ({"completion_tokens": 0}, 0), ({"cached": True}, None),
-        ({"error": "timed out", "reply": None, "completion_tokens": None}, None), ({"error": "no number"}, 5),
+        ({}, 5), ({"completion_tokens": None}, 0), ({"cached": True}, None), ({"error": "no number"}, 5),
+        ({"error": "timed out", "reply": None, "completion_tokens": None}, None),
     ],
 )  # fmt: skip
 def test_what_the_engine_did_not_do_tells_no_speed(changes: dict[str, object], work: int | None) -> None:
     assert work_in(replace(SUM, **changes)) == work  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize(
+@each(
     ("total", "tokens", "seconds", "speed"),
     [
         (3, [5, 5, 5], 1.0, Speed(1.0, 5.0)),

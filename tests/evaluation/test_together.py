@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import signal
 import time
 from collections.abc import Iterator
@@ -22,13 +23,25 @@ from tests.support.servers import Server, sums
 N = 200
 
 
-@pytest.fixture
-def server(tmp_path: Path) -> Iterator[Server]:
-    """A server, and a reference of its answers."""
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, Server]]:
+    """A folder with a reference of a server's answers."""
+    folder = tmp_path_factory.mktemp("recorded")
     with Server() as made:
-        write(tmp_path, made)
-        assert command(tmp_path, "record", "--out", str(tmp_path / "recorded")) == 0
-        yield made
+        write(folder, made)
+        assert command(folder, "record", "--out", str(folder / "recorded")) == 0
+        yield folder, made
+
+
+@pytest.fixture
+def server(tmp_path: Path, recorded: tuple[Path, Server]) -> Server:
+    """The server, as it was recorded, and a copy of the folder."""
+    folder, made = recorded
+    shutil.copytree(folder, tmp_path, dirs_exist_ok=True)
+    made.settle()
+    made.seen.clear()
+    made.answer, made.hold_after = sums(), None
+    return made
 
 
 def write(folder: Path, server: Server, **model: Any) -> None:

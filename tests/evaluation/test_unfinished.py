@@ -11,7 +11,7 @@ import pytest
 from accgate.cli.main import main
 from tests.evaluation.merges import merge, records_path, result, shards, worse_project
 from tests.evaluation.serving import checks_of, configure, served_by
-from tests.support.gates import write_task
+from tests.support.gates import questions, write_task
 from tests.support.servers import Fault, Server
 
 EVALUATED = 57
@@ -19,12 +19,12 @@ EVALUATED = 57
 
 @pytest.fixture
 def config(tmp_path: Path, server: Server) -> Path:
-    """A gate of 200 sums with a reference, and a server that takes no more than 57 of the next requests."""
-    write_task(tmp_path)
+    """A gate of 80 sums with a reference, and a server that takes no more than 57 of the next requests."""
+    write_task(tmp_path, rows=questions(80))
     tables = {
         "gate": {"early_stopping": False, "max_failed": 0.1},
         "models.m": served_by(server.url, max_outage=0.1, concurrency=1),
-        "tasks.sums": {"file": "sums.toml", "theta": 5.0},
+        "tasks.sums": {"file": "sums.toml", "theta": 10.0},
     }
     path = configure(tmp_path, tables)
     assert main(["record", str(path), "--quiet", "--out", str(tmp_path / "record")]) == 0
@@ -54,7 +54,7 @@ def test_n_counts_what_was_evaluated_before_the_engine_failed(config: Path, caps
 
 
 def test_failed_samples_are_evaluated_too_and_each_counts_once(config: Path, server: Server) -> None:
-    config.write_text(config.read_text().replace("theta = 5.0", "theta = 5.0\nrepeats = 2"))
+    config.write_text(config.read_text().replace("theta = 10.0", "theta = 10.0\nrepeats = 2"))
     failing = server.fault_of
     assert failing is not None
     server.fault_of = lambda body: failing(body) or (Fault(400) if "What is 7 " in str(body) else None)

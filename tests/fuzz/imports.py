@@ -15,9 +15,9 @@ VALUES = (1.0, 0.0, 1.0, 1.0)
 MEAN = 100.0 * sum(VALUES) / len(VALUES)
 
 
-def imported(tool: str, folder: Path, *paths: str, out: str = "out") -> Ended:
+def imported(tool: str, folder: Path, path: str, *options: str, out: str = "out") -> Ended:
     """Import; a `pass` is a log whose samples have another mean than the undamaged ones."""
-    ended = command("import", tool, *(folder / path for path in paths), "--out", folder / out)
+    ended = command("import", tool, folder / path, *options, "--out", folder / out)
     runs = [read_records(path) for path in sorted((folder / out).rglob("*.jsonl"))] if ended.code == 0 else []
     means = [sum(r.score or 0.0 for r in run) / len(run) for run in runs]
     is_checked = "not checked" not in ended.said  # without the log's results nothing says what the mean was
@@ -81,13 +81,6 @@ def nemo_bundle(folder: Path) -> None:
     bundle(folder / "nemo", [row | {"reward": VALUES[row["problem_idx"] % 4]} for row in rows(0)])
 
 
-def nemo(folder: Path) -> Ended:
-    ended = command("import", "nemo", folder / "nemo", "--scale", "100", "--out", folder / "nemo-out")
-    runs = [read_records(path) for path in sorted((folder / "nemo-out").rglob("*.jsonl"))] if ended.code == 0 else []
-    means = [sum(r.score or 0.0 for r in run) / len(run) for run in runs]
-    return Ended(ended.code, ended.said, any(abs(mean - MEAN) > 1e-6 for mean in means))
-
-
 def export(folder: Path) -> Ended:
     ends = [
         command("export", "lm-eval", folder / "out/m/sums.jsonl", "--out", folder / "exported"),
@@ -103,7 +96,7 @@ def export(folder: Path) -> Ended:
 IMPORTS = (
     Target("lm-eval", ("logs/*", "choices/*"), lm_eval_logs, lm_eval),
     Target("inspect", ("log.json", "log.eval"), inspect_logs, inspect),
-    Target("nemo", ("nemo/*",), nemo_bundle, nemo),
+    Target("nemo", ("nemo/*",), nemo_bundle, lambda folder: imported("nemo", folder, "nemo", "--scale", "100")),
     Target("trtllm", ("gsm8k.yaml",), lambda folder: (folder / "gsm8k.yaml").write_text(SUITE), suite),
     Target("export", ("out/m/*.jsonl", "out/m/*.gz", "out/m/*.json"), finished, export),
 )

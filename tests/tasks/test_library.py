@@ -10,7 +10,7 @@ import pytest
 from accgate.engines import LogProbs
 from accgate.errors import BadInput, CannotEvaluate
 from accgate.metrics.kinds import perplexity
-from accgate.records.scores import collect
+from accgate.records.scores import scores_of_rows
 from accgate.references.store import Reference, ReferenceFile, mismatch
 from accgate.sandbox.assertions import split_program, without_literals
 from accgate.tasks.choices import continuation, likeliest_option, options_of
@@ -124,7 +124,7 @@ def test_a_reference_of_a_task_that_was_written_anew_says_how_it_is_asked_as_bef
     pool = written(tmp_path / "pool.jsonl", list(CASES["gsm8k"].examples))
     before, now = load_task("gsm8k", library="gsm8k_cot", dataset=rows), load_task("gsm8k", dataset=rows, few_shot=pool)
     about = ReferenceFile(model="m", task="gsm8k", mean=0.0, n=1, sigma=None, fingerprint=dict(before.fingerprint))
-    scores = collect({(before.samples[0].id, 0): 0.0}, "it")
+    scores = scores_of_rows([before.samples[0].id], [0.0], (), "it")
     reference = Reference(tmp_path / "gsm8k.toml", about, scores)
     assert mismatch(reference, before) is None
     assert 'write library = "gsm8k_cot" into its table, which asks as before' in str(mismatch(reference, now))

@@ -18,7 +18,7 @@ from accgate.cli.main import main
 from accgate.config.config import load_config, select
 from accgate.decision.cause import causes_of, levels_of, trial_of
 from accgate.engines.openai.engine import OpenAIEngine
-from accgate.evaluation.options import RunOptions
+from accgate.evaluation.assignment import RunOptions
 from accgate.trials.search import blame as search
 from tests.support.gates import questions, table, write_task
 from tests.support.loading import load_task

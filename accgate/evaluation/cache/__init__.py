@@ -1,4 +1,1 @@
-"""Replies of earlier runs.
-
-Here is where they lie, and on what they depend.
-"""
+"""The cache of earlier runs' replies, and what a reply depends on."""

@@ -1,4 +1,4 @@
-"""An engine that asks only what no earlier run asked of the same model."""
+"""An engine that asks its model only what no earlier run asked."""
 
 import asyncio
 import os
@@ -17,9 +17,9 @@ from accgate.result import EngineInfo
 
 
 class CachedEngine:
-    """An engine that looks every request up before it asks.
+    """An engine that looks up every request before it asks the engine behind it.
 
-    The engine behind it is started and closed by whoever made it.
+    That engine is started and closed elsewhere.
     """
 
     def __init__(self, engine: Engine, shelf: Shelf) -> None:
@@ -34,20 +34,17 @@ class CachedEngine:
         """Return the reply of an earlier run, or the engine's."""
         key = request_key(request)
         if isinstance(kept := self._shelf.get(key), Reply):
-            await asyncio.sleep(0)  # or a run of hits would let no other request's answer in
+            await asyncio.sleep(0)  # many hits in a row must not keep other tasks waiting
             return kept
         new = await self._engine.complete(request)
         self._shelf.put(key, new)
         return new
 
     async def score(self, request: Request, continuations: Sequence[str]) -> list[LogProbs]:
-        """Return the log-probabilities of an earlier run, or the engine's.
-
-        The engine is asked those that no run asked.
-        """
+        """Return the log-probabilities of earlier runs, and the engine's for texts that no run asked."""
         keys = {text: request_key(request, text) for text in continuations}
         scores = {text: kept for text, key in keys.items() if isinstance(kept := self._shelf.get(key), LogProbs)}
-        await asyncio.sleep(0)  # or a run of hits would let no other request's answer in
+        await asyncio.sleep(0)  # many hits in a row must not keep other tasks waiting
         if new := [text for text in keys if text not in scores]:
             asked = await cast("Scorer", self._engine).score(request, new)
             for text, score in zip(new, asked, strict=True):
@@ -65,10 +62,7 @@ class CachedEngine:
 
 
 class Cache:
-    """A cache folder in use by a run.
-
-    `digests` are those of files, which it remembers.
-    """
+    """A cache folder in use by a run, with the digests of models' files."""
 
     def __init__(self, folder: Path, *, say: Say) -> None:
         self._folder, self._say = folder, say
@@ -76,9 +70,9 @@ class Cache:
         self.digests = FileDigests(folder / FILES)
 
     def before(self, engine: Engine, check: Check, info: EngineInfo) -> Engine:
-        """Put the cache before an engine.
+        """Put the cache before an engine, if it is on.
 
-        Where the cache is off, return the engine itself, and say why.
+        Otherwise say why it is off, and return the engine itself.
         """
         if is_same(check, info):
             why = "it runs what its reference was recorded with, so cached replies would only repeat the reference"
@@ -106,9 +100,9 @@ class Cache:
 
 
 def is_same(check: Check, info: EngineInfo) -> bool:
-    """Tell whether a check runs what its reference was recorded with, an A/A run.
+    """Tell whether a check is an A/A run.
 
-    It goes as far as can be told.
+    Its model and engine are then those of its reference.
     """
     about = None if check.recorded is None else check.recorded.about
     return (

@@ -1,6 +1,6 @@
 """What an answer depends on, as a digest.
 
-Two models, builds or machines never share one.
+No two models, builds or machines share one.
 """
 
 import os
@@ -28,15 +28,16 @@ from accgate.planning.judge import texts_in
 from accgate.planning.model import PlannedModel
 from accgate.result import EngineInfo
 
-DISTRIBUTIONS = {"llamacpp": "xllamacpp", "vllm": "vllm"}  # what answers in process
+DISTRIBUTIONS = {"llamacpp": "xllamacpp", "vllm": "vllm"}  # packages of the engines that run in this process
 WHY_NOT = {
     "openai": "a server does not say what it was built from",
     "ray": "the nodes of a cluster do not say what is installed on them",
     "recorded": "recorded answers cost nothing",
 }
 PINNED = re.compile(r"[0-9a-f]{40}")
-SCORING = 2  # continuations of a prompt are scored together since
+SCORING = 2  # version of how continuations are scored: 2 scores those of a prompt together
 HUB_NAME = re.compile(r"[A-Za-z0-9][\w.-]*/[\w.-]+")
+# Environment variables that can change what an engine or a library under it computes, and those of them that cannot.
 SETTINGS = re.compile(
     r"(VLLM|CUDA|CUBLAS|CUBLASLT|CUDNN|NVIDIA|NVTE|TORCH|TORCHINDUCTOR|PYTORCH|TRITON|NCCL|FLASHINFER|FLASH_ATTENTION|DG|"
     r"CUTLASS|CUTE|XFORMERS|TRANSFORMERS|LMCACHE|GGML|LLAMA|OMP|KMP|MKL|DNNL|ONEDNN|OPENBLAS|BLIS|GOMP|ROCM|ROCBLAS|"
@@ -46,17 +47,14 @@ NO_SETTING = re.compile(r".*_(KEY|TOKEN|PORT|HOST|IP|CACHE_ROOT|CACHE_DIR)$|(CUD
 
 
 class KeyIncomplete(Exception):
-    """Something that can change an answer is not known.
-
-    The message says what.
-    """
+    """Something that can change an answer is not known. The message says what."""
 
 
 @dataclass(frozen=True)
 class Identity:
-    """Who answers.
+    """Who answers, as a digest and as a description for people.
 
-    `digest` is of everything but the request, and `about` is the same for people.
+    The digest covers everything but the request.
     """
 
     digest: str
@@ -66,9 +64,9 @@ class Identity:
 def identity_of(
     planned: PlannedModel, info: EngineInfo, *, digest_of: DigestOf, environ: Mapping[str, str]
 ) -> Identity:
-    """Identify who answers for a model, from all that can change an answer.
+    """Identify who answers for a model, from everything that can change an answer.
 
-    That is weights, engine with its installed files, hardware, options, variant.
+    That is weights, engine with its installed files, hardware, options and variant.
 
     Parameters
     ----------
@@ -109,11 +107,11 @@ def identity_of(
 
 
 def request_key(request: Request, continuation: str | None = None) -> str | None:
-    """Return the digest of a request.
+    """Return the digest of a request, or None if it must not be cached.
 
-    None for one whose answer is drawn anew each time, or that names what may change. With a `continuation` it is that
-    of the question how likely this text is after the prompt. The sample's id is not part of it, since engines do not
-    see it; the repeat is.
+    Its answer is then drawn anew each time, or it names what may change. With a `continuation` the request is how
+    likely this text is after the prompt. The digest leaves out the sample's id, which engines do not see, but has the
+    repeat.
     """
     extra = request.extra
     temperature, seed = extra.get("temperature", request.temperature), extra.get("seed", request.seed)
@@ -129,9 +127,7 @@ def request_key(request: Request, continuation: str | None = None) -> str | None
 
 
 def weights(planned: PlannedModel, digest_of: DigestOf) -> str:
-    """Return the digest of a model's files.
-
-    Or it is its name on the hub with the commit.
+    """Return a model's digest, or its name on the hub with the commit.
 
     Raises
     ------
@@ -150,8 +146,6 @@ def weights(planned: PlannedModel, digest_of: DigestOf) -> str:
 def named_files(model: Model, folder: Path, digest_of: DigestOf) -> Iterator[tuple[str, str]]:
     """Yield (name, digest) of every file or folder that options or sampling name.
 
-    Such are adapters, templates, draft models.
-
     Raises
     ------
     KeyIncomplete
@@ -169,10 +163,10 @@ def named_files(model: Model, folder: Path, digest_of: DigestOf) -> Iterator[tup
 
 
 def installation_digest(distribution: str, digest_of: DigestOf) -> str:
-    """Return the digest of what is installed.
+    """Return the digest of all installed packages.
 
-    The engine and its driver here lie there, others are by RECORD. A kernel that was built anew may keep its version,
-    and its line in RECORD.
+    The engine's own files and accgate's engines count by their content, other packages by their RECORD: a kernel of the
+    engine that was built anew may keep its version and its line in RECORD.
 
     Raises
     ------

@@ -1,8 +1,8 @@
 """Finished replies and log-probabilities, kept across runs.
 
-They are appended lines in a folder for each who answered. Every run appends to files of its own, so runs at the same
-time need no lock, and a network folder will do. A line has a checksum over who answered, the request and the reply:
-what is torn or damaged is asked again.
+Each model, build and machine has a folder of its own. Every run appends lines to files of its own, so that runs at the
+same time need no lock, and a network folder will do. A line has a checksum over who answered, the request and the
+reply: a torn or damaged one is asked again.
 """
 
 import contextlib
@@ -25,14 +25,14 @@ from accgate.records.file import count_lines
 LINES, DAMAGED, ABOUT, FILES = ".lines", ".damaged", "about.json", "files.json"
 FOLDER = re.compile(r"[0-9a-f]{64}")
 REPLIED, SCORED = "reply", "logprobs"
-# Of a reply, what no model gives.
+# Fields of a reply that come from a recording or the cache, not from a model.
 UNKEPT = frozenset({"cached", "score", "confidence", "attacked", "attacked_reading", "reading"})
 Say = Callable[[str], None]
 Answer = Reply | LogProbs
 
 
 class Shelf:
-    """The answers of one engine. A fault in it never stops a run: the engine is asked then."""
+    """The cached answers of one engine. A fault in the cache never stops a run, which then asks the engine."""
 
     def __init__(self, folder: Path, identity: Identity, say: Say) -> None:
         self._folder, self._identity, self._say = folder / identity.digest, identity, say
@@ -44,28 +44,28 @@ class Shelf:
             self._index(path)
 
     def _index(self, path: Path) -> None:
-        """Note where each key's line stands."""
+        """Note where each key's line begins."""
         try:
             with path.open("rb") as file:
                 offset = 0
                 for line in file:
-                    if line.endswith(b"\n"):  # a torn last line, as a killed run leaves it, has none
+                    if line.endswith(b"\n"):  # not the torn last line of a killed run
                         self._places[line[:64]] = (path, offset)
                     offset += len(line)
         except OSError as error:
             self._say(f"cache: {path} cannot be read: {error.strerror}")
 
     def get(self, key: str | None) -> Answer | None:
-        """Return the answer to a request.
+        """Return the answer to a request, if there is one.
 
-        None where it has no key or no whole line.
+        A request without a key has none, nor has one whose line is damaged.
         """
         if key is None or (place := self._places.get(key.encode())) is None:
             return None
         path, offset = place
         try:
             line = self._line_at(path, offset)
-        except OSError as error:  # another run pruned it, say
+        except OSError as error:  # another command may have pruned it
             self._forget(path)
             self._say(f"cache: {path} cannot be read: {error.strerror}; what it held is asked again")
             return None
@@ -124,7 +124,7 @@ def _line(key: str, answer: Answer, identity: str) -> bytes:
 def _answer(line: bytes, key: str, identity: str) -> Answer | None:
     """Read the answer in a line.
 
-    None where the line is damaged or was not written for this key.
+    The result is None if the line is damaged or was written for another key.
     """
     written_for, _, rest = line.rstrip(b"\n").partition(b" ")
     checksum, _, body = rest.partition(b" ")
@@ -172,10 +172,9 @@ def contents(folder: Path) -> list[CacheEntry]:
 def prune(
     folder: Path, *, older_than: float | None = None, max_size: int | None = None, now: float | None = None
 ) -> tuple[int, int]:
-    """Remove files unused for `older_than` seconds.
+    """Remove files unused for `older_than` seconds, then the longest unused until `max_size` bytes are left.
 
-    Then remove the longest unused until `max_size` bytes are left. Only files of a cache are touched, whatever folder
-    is given. Returns (files, bytes) removed.
+    Only files of a cache are removed, whatever folder is given. Returns (files, bytes) removed.
     """
     clock = time.time() if now is None else now
     paths = [path for place in _places(folder) for path in _files_in(place)]

@@ -1,7 +1,4 @@
-"""Shards joined into one run.
-
-They must agree in all that counts, and what is missing is named.
-"""
+"""Shards joined into one run."""
 
 import math
 import os
@@ -47,7 +44,7 @@ from accgate.references.judge import Makers
 from accgate.result import EngineInfo
 from accgate.text import count_of, mismatches, some_of
 
-# Settings that each shard has to itself; a model has one engine.
+# Settings in which shards may differ. `engine_mismatches` compares engines, of which a model has one.
 OWN = {"engine", ENVIRONMENT, "records", "shard", *NOT_COMPARED} - {PLAN}
 HERE = "this merge"  # its accuracy.toml, and its version of accgate
 
@@ -79,10 +76,10 @@ class Pool:
 
     @cached_property
     def log(self) -> RecordLog:
-        """Return a place in the fixed order for each (id, repeat).
+        """Return the whole check's log, with all shards' records at their places.
 
-        It is of the finished check, with its record where there is one. One with a score goes before one that failed: a
-        resumed run asks failed samples again too.
+        Of two records of the same sample, one with a score wins over a failed one, since a resumed run asks failed
+        samples again.
         """
         ids, repeats = self.check.task.samples.ids, self.check.repeats
         log = empty_log(Path(), ids, repeats)
@@ -102,15 +99,12 @@ class Pool:
         return self.log.present
 
     def places(self, source: Source) -> Places:
-        """Return the places of a source's records in the fixed order.
-
-        It is -1 of those of other checks.
-        """
+        """Return the places of a source's records in the fixed order, -1 for unknown samples."""
         return places_in(self.check.task.samples.ids, self.check.repeats, source.records)
 
     @property
     def served(self) -> dict[str, Any]:
-        """Who answered and who marked, as the settings beside records keep it."""
+        """Who answered and who marked, as settings beside records keep it."""
         tables = {key: union_of([source.table(key) for source in self.sources]) for key in (SERVED, JUDGE_SERVED)}
         return {key: table for key, table in tables.items() if table}
 
@@ -118,13 +112,13 @@ class Pool:
     def files(self) -> dict[str, str]:
         """Return the digests of the files that answers depend on.
 
-        They go as far as any shard's machine had them.
+        A file counts if any shard's machine had it.
         """
         return {name: digest for source in self.sources for name, digest in source.table(FILES).items()}
 
     @property
     def makers(self) -> Makers:
-        """Who answered and who marked, as far as any shard tells it."""
+        """Who answered and who marked, as far as any shard says."""
         return Makers.of_settings({**self.served, FILES: self.files})
 
     @property
@@ -138,7 +132,7 @@ def _worth(record: Record) -> tuple[bool, bytes]:
 
 
 def pool_of(check: Check, runs: Mapping[Path, ShardRun]) -> Pool:
-    """Read what the shards have of a check.
+    """Read the shards' records of a check.
 
     Raises
     ------
@@ -162,9 +156,9 @@ def pool_of(check: Check, runs: Mapping[Path, ShardRun]) -> Pool:
 
 
 def plan_mismatches(plan: Mapping[str, Any], runs: Mapping[Path, ShardRun]) -> list[str]:
-    """Yield where the shards were planned otherwise than this merge.
+    """List how the shards' plans differ from this merge's.
 
-    It was by other rules, or by another accgate.
+    Plans have the rules and the version of accgate.
     """
     plans = {HERE: plan} | {str(folder): run.plan for folder, run in runs.items()}
     faults = mismatches("accgate", {place: {"version": each.get("accgate")} for place, each in plans.items()})
@@ -179,10 +173,7 @@ def plan_mismatches(plan: Mapping[str, Any], runs: Mapping[Path, ShardRun]) -> l
 
 
 def engine_mismatches(pools: Sequence[Pool]) -> list[str]:
-    """Yield where engine, version, hardware or files differ between shards.
-
-    What lies under them counts, too.
-    """
+    """List where engine, version, hardware, environment or files differ between shards."""
     engines: dict[str, dict[str, Mapping[str, Any]]] = defaultdict(dict)
     files: dict[tuple[str, str], dict[str, Mapping[str, Any]]] = defaultdict(dict)
     for pool in pools:
@@ -197,10 +188,10 @@ def engine_mismatches(pools: Sequence[Pool]) -> list[str]:
 
 
 def server_mismatches(pools: Sequence[Pool]) -> list[str]:
-    """Yield where several servers answered for a model, or marked for a judge.
+    """List where different servers answered for a model, or marked for a judge.
 
-    Replies and listings tell it. Replies and listings tell it. Of several fingerprints, each shard must have all, or
-    the model's or judge's options must allow them all.
+    Replies and servers' lists of models show that. Several fingerprints are fine where every shard has all of them, or
+    the options of the model or judge allow them all.
     """
     asked: dict[ModelKey, PlannedModel] = {}
     named: dict[tuple[ModelKey, str], dict[str, Mapping[str, Any]]] = defaultdict(dict)
@@ -226,10 +217,7 @@ def server_mismatches(pools: Sequence[Pool]) -> list[str]:
 
 
 def settings_mismatches(pool: Pool) -> list[str]:
-    """Yield where a check was evaluated with other settings or samples.
-
-    They are others than this merge's accuracy.toml has.
-    """
+    """List where shards had other settings or samples than this merge."""
     wanted = {**settings_of(pool.whole), PLAN: samples_digest(pool.check.task)}
     places = {HERE: wanted} | {str(source.folder): source.settings for source in pool.sources}
     shared = {place: {key: each[key] for key in each.keys() - OWN} for place, each in places.items()}
@@ -237,9 +225,9 @@ def settings_mismatches(pool: Pool) -> list[str]:
 
 
 def record_faults(pool: Pool) -> Iterator[str]:
-    """Yield records that belong to no sample, and contradicting scores.
+    """Yield what is wrong with shards' records.
 
-    These are samples to which two shards gave different scores.
+    Records may belong to no sample, and samples may have different scores in two shards.
     """
     ids, repeats = pool.check.task.samples.ids, pool.check.repeats
     first, differ = np.full(len(ids) * repeats, np.nan), np.zeros(len(ids) * repeats, dtype=bool)
@@ -263,8 +251,7 @@ def record_faults(pool: Pool) -> Iterator[str]:
 class JoinedShards:
     """The union of shards.
 
-    It is what each check has, what all evaluated, and `run`, the shard.json of all. `evaluated` began with the first of
-    them, and took as long as all of them did.
+    `run` is the shard.json of all. `evaluated` begins with the first shard, and took the sum of their seconds.
     """
 
     pools: tuple[Pool, ...]
@@ -289,24 +276,24 @@ def join(
 ) -> JoinedShards:
     """Join the records of all shards, each once, in the fixed order.
 
-    A check that lacks some carries the reason instead.
+    A check that lacks records gets the reason instead.
 
     Parameters
     ----------
     checks : sequence of Check
-        The checks to join, whole.
+        The whole checks, not a shard's parts.
     plan : mapping
         What `plan_of` says of the run's checks.
     folders : sequence of Path
-        In any order, and more than once.
+        The shards' folders, in any order; a folder may come twice.
     stop_rule_of : function of a Check
-        The rule by which the beginning of the order may decide a check of which later samples are missing.
+        The rule by which the first samples may decide a check that lacks later ones.
 
     Raises
     ------
     BadInput
         When a folder is no shard; when plans, settings, engines or hardware differ; for records that belong to no
-        sample, and samples with two scores. All that is found is said.
+        sample, and samples with two scores. The messages name all differences of a kind.
     """
     runs = {folder: read_shard(folder) for folder in sorted(set(folders))}
     _refuse(plan_mismatches(plan, runs))
@@ -321,9 +308,7 @@ def join(
 
 
 def write_union(joined: JoinedShards, out: Path) -> None:
-    """Write the joined records as a run does.
-
-    So a report shows them, and a later merge or `--resume` goes on.
+    """Write the joined records as a run does, for reports, a later merge and `--resume`.
 
     Raises
     ------
@@ -364,7 +349,7 @@ def _evaluation_of(pool: Pool, runs: Mapping[Path, ShardRun], stop_rule_of: Stop
 
 
 def _missing(pool: Pool, runs: Mapping[Path, ShardRun]) -> str:
-    """Say which samples lack records, of which shards, and what became of those."""
+    """Say which samples lack records, of which shards, and how these shards ended."""
     shards, samples = _shards(runs.values()), pool.check.task.samples
     most = max(shard.count for shard in shards)
     missing: dict[Shard, list[str]] = defaultdict(list)
@@ -382,14 +367,14 @@ def _missing(pool: Pool, runs: Mapping[Path, ShardRun]) -> str:
 
 
 def _fate(shard: Shard, pool: Pool, runs: Mapping[Path, ShardRun]) -> str:
-    """Say what became of a shard."""
-    holding = [run for run in runs.values() if str(shard) in run.shards]
-    if not holding:
-        return "was not given"
-    told = {share.problem for run in holding for share in run.checks if (share.model, share.task) == pool.check.key}
-    if problems := sorted(problem for problem in told if problem is not None):
+    """Say how a shard ended."""
+    own = [run for run in runs.values() if str(shard) in run.shards]
+    shares = [share for run in own for share in run.checks if (share.model, share.task) == pool.check.key]
+    if problems := sorted({share.problem for share in shares if share.problem is not None}):
         return f"says: {'; '.join(problems)}"
-    return "did not finish" if any(run.exit_code is None for run in holding) else "ended without them"
+    if any(run.exit_code is None for run in own):
+        return "did not finish"
+    return "ended without them" if own else "was not given"
 
 
 def _shards(runs: Iterable[ShardRun]) -> list[Shard]:
@@ -399,10 +384,7 @@ def _shards(runs: Iterable[ShardRun]) -> list[Shard]:
 def _union(
     plan: Mapping[str, Any], pools: Sequence[Pool], evaluated: Sequence[EvaluatedCheck], runs: Collection[ShardRun]
 ) -> ShardRun:
-    """Join the shard.json of all.
-
-    A run that was given twice counts once in its seconds.
-    """
+    """Join the shard.json of all shards. The seconds of a run that was given twice count once."""
     shares = tuple(
         Share(*pool.check.key, len(pool.records), int(pool.records.figures.failed.sum()), item.problem)
         for pool, item in zip(pools, evaluated, strict=True)

@@ -1,4 +1,4 @@
-"""What a shard's run leaves for `merge`, shard.json beside its records."""
+"""The file shard.json, which a shard's run leaves beside its records for `merge`."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -8,7 +8,7 @@ from typing import Any
 
 from accgate.config.tables import Gate
 from accgate.errors import CANNOT_EVALUATE, PASSED, BadInput, writing
-from accgate.evaluation.options import RunOptions
+from accgate.evaluation.assignment import RunOptions
 from accgate.evaluation.outcome import EvaluatedCheck, EvaluatedRun, why_incomplete
 from accgate.evaluation.resume import begin_anew
 from accgate.evaluation.shards.shard import parse_shard
@@ -20,7 +20,7 @@ from accgate.records.scores import Scores
 
 RECORDING = "recording"  # in a plan whose records become references: how often each sample is evaluated
 SHARD = "shard.json"  # in the shard's folder, where a whole run has accgate.json
-# What decides of a check besides its records.
+# The fields of design, check and gate that decide a check besides its records.
 OF_DESIGN = ("alpha", "beta", "sigma", "theta", "allowed_drop", "certify", "discordance", "early_stopping")
 OF_CHECK = ("test", "n", "repeats", "max_failed", "max_unread")
 OF_GATE = ("correction", "overall", "on_inconclusive", "drift_alpha", "drift", "groups", "seed")
@@ -28,9 +28,9 @@ OF_GATE = ("correction", "overall", "on_inconclusive", "drift_alpha", "drift", "
 
 @dataclass(frozen=True)
 class Share:
-    """What a shard has of one check.
+    """A shard's number of records of one check, and the problem if some are missing.
 
-    It is records, those without a score among them, and why it has not all.
+    `failed` counts records without a score.
     """
 
     model: str
@@ -42,11 +42,10 @@ class Share:
 
 @dataclass(frozen=True)
 class ShardRun:
-    """The file `shard.json`.
+    """The content of `shard.json`, which says which parts of which plan a folder holds.
 
-    It says which parts of which plan a folder holds, and is no verdict. `plan` is what all shards must have alike:
-    version, rules and references of every check. `exit_code` is that of the run, None while it has not ended. A folder
-    that `merge` wrote holds several parts.
+    All shards must have the same `plan`: version, rules and references of every check. `exit_code` is None while the
+    run has not ended. A folder that `merge` wrote holds several `shards`.
     """
 
     shards: tuple[str, ...]
@@ -58,7 +57,7 @@ class ShardRun:
 
 
 def plan_of(parts: Sequence[tuple[Gate, Sequence[Check]]]) -> dict[str, Any]:
-    """Return what decides of every check besides its records, as plain data."""
+    """Return what decides every check besides its records, as plain data."""
     from accgate._version import __version__
 
     rules = {check.name: _rules(gate, check, len(checks)) for gate, checks in parts for check in checks}
@@ -72,9 +71,9 @@ def _rules(gate: Gate, check: Check, checks: int) -> dict[str, Any]:
 
 
 def _reference_of(check: Check) -> dict[str, Any]:
-    """Return the reference as its file has it.
+    """Return the reference's figures from its file.
 
-    A mean computed anew can differ in its last digit on another machine.
+    A mean that is computed anew may differ in its last digit on another machine.
     """
     if isinstance(check.reference, Scores) and check.recorded is not None:
         about = check.recorded.about
@@ -85,7 +84,7 @@ def _reference_of(check: Check) -> dict[str, Any]:
 def begin_shard(plan: Mapping[str, Any], checks: Sequence[Check], options: RunOptions) -> None:
     """Note in the folder that a shard's run began.
 
-    Unless it resumes, remove what an earlier run left of its checks.
+    Unless it resumes, records of an earlier run are removed.
 
     Raises
     ------
@@ -101,14 +100,14 @@ def begin_shard(plan: Mapping[str, Any], checks: Sequence[Check], options: RunOp
 
 
 def end_shard(plan: Mapping[str, Any], evaluated: EvaluatedRun, options: RunOptions) -> ShardRun:
-    """Note in the folder what came of a shard, and return it.
+    """Write shard.json at the end of a shard's run, and return its content.
 
-    Its exit code is 3 where a check has not all of its records.
+    The exit code is 3 if a check lacks some of its records.
 
     Raises
     ------
     CannotEvaluate
-        When that cannot be written.
+        When the file cannot be written.
     """
     shares = tuple(map(_share, evaluated.checks))
     code = CANNOT_EVALUATE if any(share.problem is not None for share in shares) else PASSED
@@ -141,12 +140,12 @@ def write_shard(run: ShardRun, out: Path) -> None:
 
 
 def read_shard(folder: Path) -> ShardRun:
-    """Read what a shard's folder holds.
+    """Read the shard.json of a folder.
 
     Raises
     ------
     BadInput
-        When it is no folder of a shard, or its shard.json is damaged.
+        When the folder has none, or a damaged one.
     """
     from pydantic import ValidationError
 

@@ -1,7 +1,4 @@
-"""Shards, the samples of a check split over machines.
-
-The machines need not know of each other.
-"""
+"""Shards, the samples of a check split over machines that need not know each other."""
 
 import hashlib
 import re
@@ -31,16 +28,13 @@ class Shard:
     def of(self, task: Task) -> Task:
         """Reduce the task to this shard's samples.
 
-        They are every N-th of the order, or every N-th cluster whole. The beginnings of all shards together are thus a
-        beginning of the order.
+        These are every N-th sample, or every N-th cluster, of the order. The beginnings of all shards together are thus
+        a beginning of the whole order.
         """
         return task.of(task.samples.take([n for n, unit in enumerate(units(task.samples)) if self.holds(unit)]))
 
     def holds(self, unit: int) -> bool:
-        """Tell whether a sample or cluster is in this shard.
-
-        It goes by its number in the order from 0.
-        """
+        """Tell whether this shard has the sample or cluster of this number, counted from 0."""
         return unit % self.count == self.index - 1
 
 
@@ -50,7 +44,7 @@ def parse_shard(text: str) -> Shard:
     Raises
     ------
     BadInput
-        When it is not i/N with whole numbers and 1 <= i <= N.
+        When the text is not i/N with whole numbers and 1 <= i <= N.
 
     Examples
     --------
@@ -67,7 +61,7 @@ def parse_shard(text: str) -> Shard:
 def units(samples: Samples) -> Sequence[int]:
     """Number each sample's cluster in the order, from 0.
 
-    Without clusters it is the sample.
+    Without clusters, each sample has a number of its own.
     """
     clusters = samples.names("cluster")
     if clusters is None:
@@ -78,9 +72,9 @@ def units(samples: Samples) -> Sequence[int]:
 
 
 def samples_digest(task: Task) -> dict[str, Any]:
-    """Return what tells the samples of two plans apart.
+    """Return a task's number of samples and a digest of their ids.
 
-    It is how many, and a digest of their ids in the order.
+    These tell two plans apart.
     """
     text = "\0".join(task.samples.ids)
     return {"samples": len(task.samples), "sha256": hashlib.sha256(text.encode()).hexdigest()[:16]}

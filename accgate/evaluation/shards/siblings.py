@@ -1,6 +1,6 @@
-"""The other shards of a run in a folder that all of them reach.
+"""The other shards of a run in a shared folder.
 
-What they have finished is read while they write it.
+Their records are read while they are written.
 """
 
 import time
@@ -14,22 +14,11 @@ from accgate.evaluation.assignment import Assignment
 from accgate.evaluation.files import changed_content
 from accgate.evaluation.resume import Servers, changed_settings, settings_of
 from accgate.evaluation.shards.shard import Shard
-from accgate.records.file import (
-    JUDGE_SERVED,
-    NOT_COMPARED,
-    PLAN,
-    SERVED,
-    Record,
-    RecordPaths,
-    new_records,
-    paths_of,
-    settings_of_run,
-)
+from accgate.records.file import NOT_COMPARED, PLAN, Record, RecordPaths, new_records, paths_of, settings_of_run
 from accgate.tasks import Task
 
-WHO = (SERVED, JUDGE_SERVED)
 OWN = {"records", "shard", *NOT_COMPARED} - {PLAN}
-EVERY = 1.0  # seconds between two looks at the folder
+EVERY = 1.0  # seconds between two looks at the folder, which may be on a network
 
 
 def place_in(folder: Path, shard: Shard) -> Path:
@@ -45,8 +34,8 @@ def place_in(folder: Path, shard: Shard) -> Path:
 class _Sibling:
     """One other shard's records of a check, as far as they were read.
 
-    `inode` tells a file that was begun anew. `stamp` tells settings that were written again since they were read
-    (inode, time of change).
+    A new `inode` shows that the file was begun anew. A new `stamp` (inode, time of change) shows that the settings were
+    written again.
     """
 
     folder: Path
@@ -60,9 +49,8 @@ class _Sibling:
 class Siblings:
     """The finished records of a check that the other shards have.
 
-    Here is the whole order that all of them make up, too. Only shards with the same samples, settings, engine, servers
-    and content of files count. What cannot be read counts as not finished: the run then goes on, and `merge` says what
-    is wrong.
+    `whole` is the task of all shards together. Only shards with the same samples, settings, engine, servers and content
+    of files count. Records that cannot be read count as not finished: the run goes on, and `merge` says what is wrong.
     """
 
     def __init__(self, folder: Path, shard: Shard, whole: Task, assignment: Assignment, servers: Servers) -> None:
@@ -74,16 +62,13 @@ class Siblings:
         self._due = time.monotonic()
 
     def record(self, key: tuple[str, int]) -> Record | None:
-        """Return the record of an (id, repeat).
-
-        None while no other shard has it.
-        """
+        """Return the record of an (id, repeat), None while no other shard has it."""
         return next((other.records[key] for other in self._others if key in other.records), None)
 
     def refresh(self) -> None:
         """Read what the others have written, at most once a second.
 
-        It reads, too, when more is known of this shard's servers.
+        When this shard's servers have just said who they are, the others are compared at once.
         """
         served = self._servers.settings()
         if time.monotonic() < self._due and served == self._served:
@@ -110,14 +95,11 @@ class Siblings:
         other.records.update((record.key, record) for record in records)
 
     def _compare(self, other: _Sibling, paths: RecordPaths) -> None:
-        """Refuse another run's settings, and other servers.
-
-        Who they are may show at any time, here or there.
-        """
+        """Refuse another run's settings, and other servers, which either side may learn at any time."""
         now = paths.settings.stat()
         if (stamp := (now.st_ino, now.st_mtime_ns)) != other.stamp:
             settings = settings_of_run(paths)
             if changed_settings(settings, self._settings, OWN) or changed_content(settings, self._settings):
                 raise BadInput("of another run")
-            other.stamp, other.settings = stamp, {key: settings[key] for key in WHO if key in settings}
+            other.stamp, other.settings = stamp, settings
         self._servers.compare(other.settings, str(paths.settings))
