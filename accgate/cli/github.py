@@ -149,13 +149,7 @@ def job_here() -> Job:
 
 
 def _client_of(event: Event) -> Client:
-    """Return the client of an event.
-
-    Raises
-    ------
-    CannotPublish
-        When there is no token.
-    """
+    """Return the client of an event, or raise CannotPublish without a token."""
     from accgate.github.api.answers import CannotPublish
     from accgate.github.api.client import Client
 
@@ -166,10 +160,7 @@ def _client_of(event: Event) -> Client:
 
 
 def fail_job(name: str, error: Exception, code: int = CANNOT_EVALUATE) -> int:
-    """Show an error of `accgate NAME` in the job's log.
-
-    Return the exit code.
-    """
+    """Show an error of `accgate NAME` in the job's log, and return the exit code."""
     from accgate.github.runner import command
 
     _say(command("error", str(error), title=f"accgate {name}"))
@@ -186,9 +177,7 @@ def _say(line: str) -> None:
 
 
 def fail_on(text: str) -> frozenset[str]:
-    """Read what fails the job, from a comma-separated list.
-
-    `never` is nothing.
+    """Read the verdicts that fail the job from a comma-separated list; `never` gives none.
 
     >>> sorted(fail_on("regression, guard")), fail_on("never")
     (['guard', 'regression'], frozenset())

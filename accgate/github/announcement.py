@@ -1,7 +1,4 @@
-"""The announcement of an outcome on GitHub.
-
-It is the comment with its picture, and the check run with its annotations.
-"""
+"""The announcement of an outcome: the comment with its picture, and the check run with its annotations."""
 
 import hashlib
 import re
@@ -37,7 +34,7 @@ MOST = 200  # annotations; nobody reads more, and every 50 take a request
 
 @dataclass(frozen=True)
 class Options:
-    """What is published, and how.
+    """The options of `accgate publish`.
 
     `trees.base` is None where no base's rules decide, as after a push.
     """
@@ -59,20 +56,14 @@ class Options:
 
     @property
     def part(self) -> str:
-        """A short name of the checks that this job is for.
-
-        It is the same in each attempt.
-        """
+        """A short name of this job's checks, the same in each attempt."""
         text = "\0".join((self.trees.config, *self.selection.models, "\0", *self.selection.tasks))
         return hashlib.sha256(text.encode()).hexdigest()[:8]
 
 
 @dataclass(frozen=True)
 class Announcement:
-    """What is told of an outcome, and to whom.
-
-    `troubles` gets what could not be told, and the rest still is.
-    """
+    """An outcome and its readers; `troubles` gets what could not be written."""
 
     options: Options
     event: Event
@@ -122,10 +113,7 @@ class Announcement:
         return _in_repository(body, options.trees)
 
     def write(self, title: str, body: str) -> None:
-        """Write the comment and the check run.
-
-        Where one fails, that is noted and the other is still written.
-        """
+        """Write the comment and the check run, each of them though the other fails."""
         options, outcome, guard = self.options, self.outcome, self.guard
         if self.client is None:
             return
@@ -143,10 +131,7 @@ class Announcement:
             self._write_check(self.client, title, summary, annotations)
 
     def _write_check(self, client: Client, title: str, summary: str, annotations: tuple[Annotation, ...]) -> None:
-        """End the check run, never better than a rival of the same name.
-
-        A rival is one that another job or a later run has ended.
-        """
+        """End the check run, never better than one of the same name by another job or a later run."""
         event, name, ended = self.event, self.name, self.ended
         number, part = self.options.check_run_id, self.options.part
         allowed = allowed_conclusion(client, event, name=name, part=part, check_run_id=number, ended=ended)
@@ -170,10 +155,7 @@ class Announcement:
 
 
 def _cause(outcome: Outcome, folder: Path) -> CauseView | None:
-    """Return what the evaluating job says explains a regression.
-
-    None where it says nothing, or nothing regressed.
-    """
+    """Return what explains a regression according to the evaluating job, if anything does."""
     if outcome.result is None or all(verdict.verdict != "regression" for verdict in outcome.result.checks):
         return None
     try:
@@ -221,9 +203,7 @@ def _faults(outcome: Outcome, trees: Trees) -> Iterator[Annotation]:
 
 
 def _in_repository(text: str, trees: Trees) -> str:
-    """Rewrite paths of the head's files in a text to those of the repository.
-
-    They may be paths here, or in the evaluating container.
+    """Rewrite paths of the head's files, here or in the evaluating container, to those of the repository.
 
     >>> from pathlib import Path
     >>> _in_repository("/accgate/head/accuracy.toml:2: gate", Trees(Path("head"), None, "accuracy.toml"))
@@ -234,11 +214,10 @@ def _in_repository(text: str, trees: Trees) -> str:
 
 
 def push_pictures(client: Client, event: Event, branch: str, result: Result) -> tuple[str, str] | None:
-    """Write the picture for light and dark pages to a branch.
+    """Write the picture for light and dark pages to a branch, and return the addresses of both.
 
-    Return the addresses of both. None where there is nothing to draw (one check, or all passed), outside of a pull
-    request, and in a repository that is not public: a comment's reader, and GitHub's own image proxy, could not fetch
-    it.
+    There is none where there is nothing to draw (one check, or all passed), outside of a pull request, and in a
+    repository that is not public: neither a comment's reader nor GitHub's image proxy could fetch it.
 
     Raises
     ------

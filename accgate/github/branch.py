@@ -1,7 +1,4 @@
-"""Files on a branch of their own on GitHub.
-
-Each change is one commit, and the change of no other job is lost.
-"""
+"""Files on a branch of their own on GitHub, where no job's change is lost to another's."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -16,14 +13,10 @@ from accgate.github.event import Event, read_event
 
 ATTEMPTS = 12  # jobs of a matrix that end together all write to one branch
 UNMOVED = 3  # refusals in a row while the branch does not move: then no other job is the cause
-LONGEST = 4  # as many failures as the pause grows with
 
 
 class Change(Protocol):
-    """What a commit writes, and its message.
-
-    Files have their content by their paths. There are none where there is nothing to do.
-    """
+    """The files of a commit, their contents by path, and its message; without files there is nothing to do."""
 
     @property
     def files(self) -> Mapping[str, bytes]: ...  # noqa: D102
@@ -49,9 +42,7 @@ def repository_of(client: Client, event: Event) -> Repository:
 
 
 def refuse_other_event(environ: Mapping[str, str]) -> None:
-    """Refuse a job of an event that is not the default branch's.
-
-    Outside of GitHub Actions nothing is known.
+    """Refuse a job of GitHub Actions whose event is not the default branch's.
 
     Raises
     ------
@@ -72,15 +63,13 @@ def _refuse_of_anybody(event: Event) -> None:
 
 
 def refuse_other_branch(client: Client, event: Event, ref: str, branch: str) -> None:
-    """Refuse runs of any branch but the default one.
-
-    A pull request's runs are of code that nobody merged.
+    """Refuse runs of any branch but the default one, such as a pull request's, whose code nobody merged.
 
     Raises
     ------
     BadInput
         For any other branch, for an event that anybody can cause, and where the history's `branch` is the default one:
-        it would get commits of files that nobody looked at.
+        it would get commits that nobody looked at.
     """
     _refuse_of_anybody(event)
     default = repository_of(client, event).default_branch
@@ -95,8 +84,8 @@ def push_files(
 ) -> tuple[str, C]:
     """Commit to a branch what `change_of` makes of a file's content.
 
-    A new branch begins without ancestors. The commit's parent is the tip that was read, and GitHub moves a branch only
-    forward: where another job was first, the file is read and changed again.
+    A new branch begins without ancestors. GitHub moves a branch only forward: where another job was first, the file is
+    read and changed again.
 
     Parameters
     ----------
@@ -132,9 +121,7 @@ def commit_to(
 ) -> tuple[str, C]:
     """Commit what `change_at` makes of a branch's last commit.
 
-    A branch that is not there begins at `start`.
-
-    Returns and raises as `push_files`.
+    A new branch begins at `start`. Results and exceptions are those of `push_files`.
     """
     unmoved = 0
     for attempt in range(1, ATTEMPTS + 1):
@@ -151,7 +138,7 @@ def commit_to(
             unmoved = unmoved + 1 if git.tip(branch) == tip else 0
             if attempt == ATTEMPTS or unmoved == UNMOVED:
                 raise
-            client.rest(min(attempt, LONGEST))
+            client.rest(attempt)
         else:
             return sha, change
     raise AssertionError("the last attempt returns or raises")

@@ -1,7 +1,4 @@
-"""The one comment of a check on a pull request.
-
-It is found again by its author and marker, and updated.
-"""
+"""The one comment of a check on a pull request, found again by its author and marker."""
 
 import hashlib
 import re
@@ -14,7 +11,7 @@ from typing import Literal
 from pydantic import AliasPath, Field
 from pydantic.dataclasses import dataclass as checked_dataclass
 
-from accgate.github.api.answers import CannotPublish, CannotReach, LimitedTooLong, NotFound, Uncertain, Unreadable
+from accgate.github.api.answers import CannotPublish, CannotReach, NotFound, Uncertain, Unreadable
 from accgate.github.api.client import Client
 from accgate.github.api.objects import User, object_of
 from accgate.github.event import Event
@@ -25,6 +22,7 @@ When = Literal["always", "on-change", "on-failure", "never"]
 NEEDS = "pull-requests: write"
 ACTIONS_LOGIN = "github-actions[bot]"
 _ATTEMPTS = 4
+# The first line of a comment of ours: its key, and what the run that wrote it said.
 _MARKER = re.compile(
     r"<!-- accgate ([0-9a-f]{16})(?: verdict=(\S+) guard=(\S+) head=(\S+) run=(\d{1,18})\.(\d{1,9}))? ?-->"
 )
@@ -32,10 +30,7 @@ _MARKER = re.compile(
 
 @dataclass(frozen=True)
 class State:
-    """The part of a comment that `when` depends on.
-
-    It is verdict and guard, and whether the run passed.
-    """
+    """The verdict, the guard's state and whether the run passed, on which `when` depends."""
 
     verdict: str
     guard: str
@@ -44,10 +39,7 @@ class State:
 
 @checked_dataclass(frozen=True)
 class Comment:
-    """A comment of the API.
-
-    One of ours says in its marker what the run that wrote it found.
-    """
+    """A comment of the API."""
 
     id: Whole
     author: Text = Field(default="", validation_alias=AliasPath("user", "login"))
@@ -56,22 +48,17 @@ class Comment:
 
     @cached_property
     def marker(self) -> re.Match[str] | None:
-        """The marker of ours."""
+        """The marker, if accgate wrote the comment."""
         return _MARKER.match(self.body or "")
 
     @property
     def run(self) -> tuple[int, int] | None:
-        """The run that wrote it, and its attempt.
-
-        None where no marker says so.
-        """
+        """The run that wrote it and its attempt, if a marker names them."""
         return (int(self.marker[5]), int(self.marker[6])) if self.marker and self.marker[5] else None
 
 
 def comment_key(config: str, check_name: str) -> str:
-    """Return the key that tells apart the comments of several checks.
-
-    They are on one pull request.
+    """Return the key that tells apart the comments of several checks on one pull request.
 
     >>> comment_key("accuracy.toml", "accgate") == comment_key("accuracy.toml", "accgate (fp8)")
     False
@@ -82,10 +69,10 @@ def comment_key(config: str, check_name: str) -> str:
 def put_comment(
     client: Client, event: Event, *, key: str, state: State, body: str, when: When = "always"
 ) -> str | None:
-    """Write, update or leave the comment with this key.
+    """Write, update or leave the comment with this key, and return its address, if any.
 
-    Return its address, None where there is none. `on-change` writes only where verdict or guard differ from the
-    comment's; `on-failure` begins no comment for a run that passed. A comment of a later run stays as it is.
+    `on-change` writes only where verdict or guard differ from the comment's. `on-failure` begins no comment for a run
+    that passed. A comment of a later run stays as it is.
 
     Raises
     ------
@@ -112,22 +99,14 @@ def put_comment(
         except Uncertain:  # it may be there now: look again
             client.rest(failed)
             continue
-        author = created.author or me
-        if author.lower() == me.lower():
-            with suppress(CannotPublish):  # ours is written; the next run removes one that stands twice
-                return _leave_one(client, event, key, me, created, text)
-            return created.html_url
-        me = author  # now we know our own name, and an older comment may be ours
-    if posted := list(_ours(client, event, key, me)):
-        return posted[0].html_url
+        with suppress(CannotPublish):  # ours is written; the next run removes one that stands twice
+            return _leave_one(client, event, key, me, created, text)
+        return created.html_url
     raise CannotReach(f"the comment on {event.repository}#{event.number} could not be written in {_ATTEMPTS} attempts")
 
 
 def _create(client: Client, event: Event, text: str) -> Comment:
-    """Write a comment.
-
-    Raises Uncertain where the answer is none.
-    """
+    """Write a comment, or raise Uncertain where GitHub's answer is none."""
     path = f"/repos/{event.repository}/issues/{event.number}/comments"
     try:
         return object_of(Comment, client.post(path, {"body": text}, needs=NEEDS), path)
@@ -138,7 +117,7 @@ def _create(client: Client, event: Event, text: str) -> Comment:
 def _leave_one(client: Client, event: Event, key: str, me: str, created: Comment, text: str) -> str | None:
     """Leave one comment, and return its address.
 
-    Where another job wrote one at once as we wrote `created`, the older one stays.
+    Another job may have written one just before `created`: then the older one stays.
     """
     oldest = next(_ours(client, event, key, me), None)
     if oldest is None or oldest.id >= created.id:
@@ -155,23 +134,22 @@ def _leave_one(client: Client, event: Event, key: str, me: str, created: Comment
 
 
 def own_login(client: Client) -> str:
-    """Return the user of this token.
-
-    It is `github-actions[bot]` for the token of a job.
-    """
+    """Return the login of this token's user or app, by default that of a job's token."""
     try:
-        return object_of(User, client.get("/user", needs="metadata: read"), "GET /user").login
-    except (CannotReach, LimitedTooLong):
+        # REST's /user knows no app.
+        viewer = client.graphql("query { viewer { login } }").get("viewer")
+        return object_of(User, viewer, client.graphql_url).login
+    except CannotReach:
         raise
-    except CannotPublish:  # the token of an app has no user, but GraphQL names its bot
-        with suppress(CannotPublish):
-            viewer = client.graphql("query { viewer { login } }").get("viewer")
-            return object_of(User, viewer, client.graphql_url).login
+    except CannotPublish:
         return ACTIONS_LOGIN
 
 
 def _ours(client: Client, event: Event, key: str, me: str) -> Iterator[Comment]:
-    """Our comments with this key, the oldest first. Others can copy the marker, but not write under our name."""
+    """Yield our comments with this key, the oldest first.
+
+    Others can copy the marker, but not write under our name.
+    """
     path = f"/repos/{event.repository}/issues/{event.number}/comments"
     comments = [object_of(Comment, row, path) for row in client.pages(path, needs=NEEDS)]
     for comment in sorted(comments, key=lambda comment: comment.id):
@@ -199,10 +177,7 @@ def _update(client: Client, event: Event, ours: list[Comment], text: str) -> str
 
 
 def _marker(event: Event, key: str, state: State) -> str:
-    """Return the first line, with its values checked.
-
-    Anything else could end the HTML comment.
-    """
+    """Return the first line, whose values must not end the HTML comment."""
     values = f"verdict={state.verdict} guard={state.guard} head={event.head_sha}"
     line = f"<!-- accgate {key} {values} run={event.source_run_id}.{event.source_run_attempt} -->"
     if not _MARKER.fullmatch(line) or re.search(r"[<>]|--", values):

@@ -1,8 +1,6 @@
-"""The outcome of an evaluation.
+"""The outcome of an evaluation: its result or failure, its conclusion, exit code and summary."""
 
-Here are its result or its failure, the conclusion and exit code, and a summary of it.
-"""
-
+import json
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -28,10 +26,7 @@ DIFFERENCES = 12  # lines of a refused result
 
 @dataclass(frozen=True)
 class Outcome:
-    """A result, or the failure that took its place.
-
-    `cancelled` says that the job was stopped from outside.
-    """
+    """A result, or the failure that took its place; `cancelled` where the job was stopped from outside."""
 
     result: Result | None = None
     failure: Failure | None = None
@@ -48,10 +43,7 @@ class Outcome:
 
     @property
     def verdict(self) -> str:
-        """The run's verdict.
-
-        It is `error` where it has none.
-        """
+        """The run's verdict, `error` without a result."""
         return "error" if self.result is None else self.result.verdict
 
     @property
@@ -95,9 +87,9 @@ def read_outcome(path: Path, *, exit_code: int | None, log: Path | None, cancell
 
 
 def refuse_result(why: str, differences: str, folder: Path) -> Outcome:
-    """Return the failure in place of a result that is not believed.
+    """Return the failure in place of a result that is not believed, with the first differences.
 
-    It has the first differences, in which the run's folder has no name.
+    Paths in them lose the run's folder.
     """
     lines = differences.replace(f"{folder.as_posix()}/", "").splitlines()
     more = [f"and {len(lines) - DIFFERENCES} more"] if len(lines) > DIFFERENCES else []
@@ -116,17 +108,13 @@ def _end_of(log: Path | None) -> str:
 
 
 def read_untrusted(path: Path) -> Result:
-    """Read a result that anybody may have written.
-
-    It is read within limits, and may have no key but a result's own.
+    """Read a result that anybody may have written, within limits and without a key but a result's own.
 
     Raises
     ------
     BadInput
         When it is too large, holds anything else, or contradicts itself.
     """
-    import json
-
     if path.is_symlink() or not path.is_file():
         raise BadInput(f"{path}: is not a plain file")
     if path.stat().st_size > UNTRUSTED_BYTES:
@@ -144,8 +132,8 @@ def read_untrusted(path: Path) -> Result:
 def conclusion(outcome: Outcome, guard: Guard | None, *, advisory: bool = False) -> Conclusion:
     """Return the check run's conclusion.
 
-    GitHub lets a neutral check satisfy a required one, so a doubt is never neutral. Neutral are a bootstrap, an
-    inconclusive run whose rules only warn of it, and an advisory run that did not fail.
+    GitHub lets a neutral check satisfy a required one, so a doubt is never neutral. A bootstrap is neutral, and so are
+    an inconclusive run whose rules only warn of it, and an advisory run that did not fail.
     """
     if outcome.cancelled:
         return "cancelled"
@@ -161,27 +149,25 @@ def conclusion(outcome: Outcome, guard: Guard | None, *, advisory: bool = False)
 def final_exit_code(outcome: Outcome, guard: Guard | None, fail_on: frozenset[str]) -> int:
     """Return the job's exit code.
 
-    It is the run's where `fail_on` names its verdict, 4 where only the guard fails, else 0. Bad input and an evaluation
-    that could not finish always fail the job, unless `fail_on` is empty.
+    The run's counts where `fail_on` names its verdict, else 4 where the guard fails, else 0. Bad input and an
+    evaluation that could not finish always fail the job, unless `fail_on` is empty.
 
     >>> from accgate.guard.state import Guard
     >>> final_exit_code(Outcome(failure=Failure(3, "")), None, frozenset({"regression"}))
     3
     """
     code = outcome.exit_code
-    if code == PASSED or (outcome.is_bootstrap and code in (REGRESSION, NO_VERDICT)):
-        masked = True
-    elif outcome.result is not None and code in (REGRESSION, NO_VERDICT):
-        masked = outcome.verdict not in fail_on
+    if outcome.result is not None and code in (REGRESSION, NO_VERDICT):
+        fails = outcome.verdict in fail_on and not outcome.is_bootstrap
     else:
-        masked = not fail_on
-    if not masked:
+        fails = bool(fail_on)
+    if code != PASSED and fails:
         return code
     return NO_VERDICT if guard is not None and not guard.holds and "guard" in fail_on else PASSED
 
 
-TITLE = 200  # characters
-REASONS, REASON = 5, 300  # how many, of how many characters
+TITLE = 200  # characters: a line of GitHub's list of checks
+REASONS, REASON = 5, 300  # how many of a check, and the characters of each, in the action's output
 
 
 def title_of(outcome: Outcome, guard: Guard | None, *, advisory: bool) -> str:
@@ -195,10 +181,7 @@ def title_of(outcome: Outcome, guard: Guard | None, *, advisory: bool) -> str:
 
 
 def json_of(outcome: Outcome, guard: Guard | None) -> dict[str, Any]:
-    """Return every check with its figures in points, and the guard.
-
-    It is the action's output. A missing figure is None.
-    """
+    """Return the action's output: every check with its figures in points, and the guard."""
     result = outcome.result
     return {
         "verdict": outcome.verdict,

@@ -1,7 +1,6 @@
-"""The command `accgate propose`.
+"""The command `accgate propose`, which opens a pull request with the references that a comment requested.
 
-It makes references that a comment requested a pull request into the one of the comment. They come from an artifact of
-another job, and are hostile data, of which only the files of a reference store are taken.
+They come from an artifact of another job, and are hostile data, of which only the files of a reference store are taken.
 """
 
 import hashlib
@@ -17,7 +16,7 @@ from urllib.parse import unquote
 from accgate.errors import PASSED, BadInput, reading
 from accgate.github.api.answers import CannotPublish, CannotReach, MissingPermission, Refused, Uncertain, as_promised
 from accgate.github.api.client import Client
-from accgate.github.api.git_data import Commit, Entry, Git
+from accgate.github.api.git_data import Commit, Git
 from accgate.github.api.objects import Side
 from accgate.github.approvals import is_writer
 from accgate.github.branch import NewFiles, commit_to
@@ -35,7 +34,7 @@ from accgate.report.markdown import LINKED, code
 As = Literal["pull-request", "commit"]
 
 NEEDS = "pull-requests: write"
-_ATTEMPTS = 3
+_ATTEMPTS = 3  # each of them with the client's own
 GUARD = (
     "A new reference changes what the gate compares with, so somebody with write permission other than the pull "
     "request's author must approve the new commit."
@@ -61,10 +60,10 @@ _KINDS = (".anchor.scores.csv", ".scores.csv", ".replies.jsonl.gz", ".anchor.tom
 
 @dataclass(frozen=True)
 class Options:
-    """The folder of references to propose, and their place.
+    """The references to propose.
 
-    It has the commit they were recorded at, and their folder in the repository. `recorded` is how the recording job
-    ended, as GitHub says it: `success`, `failure`, `cancelled` or `skipped`.
+    They are in `folder`, were recorded at `head_sha`, and belong to the repository's folder `references`. `recorded` is
+    how the recording job ended: `success`, `failure`, `cancelled` or `skipped`.
     """
 
     folder: Path
@@ -76,20 +75,16 @@ class Options:
 
 @dataclass(frozen=True)
 class Proposal:
-    """The proposal in words.
-
-    `url` is None where there was nothing to propose.
-    """
+    """The proposal in words, and its address, empty where there was nothing to propose."""
 
     text: str
-    url: str | None
+    url: str = ""
 
 
 def propose(options: Options, job: Job) -> int:
-    """Commit the references that differ from the head's.
+    """Commit the references that differ from the head's, answer the comment, and return the exit code.
 
-    It answers the comment that requested them. Return the exit code. The output `url` leads to the pull request or the
-    commit. A second call gives the same address.
+    The output `url` leads to the pull request or the commit. A second call gives the same address.
 
     Raises
     ------
@@ -113,15 +108,13 @@ def propose(options: Options, job: Job) -> int:
     except (BadInput, CannotPublish) as error:
         try_reply(client, event, request.comment.id, plain(f"The new references were not proposed: {error}"))
         raise
-    job.say(f"{done.text}{': ' if done.url else ''}{done.url or ''}")
-    write_outputs(job.environ.get("GITHUB_OUTPUT"), {"url": done.url or ""})
+    job.say(f"{done.text}: {done.url}" if done.url else done.text)
+    write_outputs(job.environ, {"url": done.url})
     return PASSED
 
 
 def commit_message(reason: str, login: str, number: int) -> str:
-    """Write the commit's message.
-
-    The reason in it mentions nobody, closes no issue and stops no workflow.
+    """Write the commit's message, in which the reason mentions nobody, closes no issue and stops no workflow.
 
     >>> commit_message("fixes #3, [skip ci]", "rita", 7).splitlines()[2]
     'fixes #\\u200b3, [\\u200bskip ci]'
@@ -145,9 +138,9 @@ def _proposal(client: Client, event: Event, options: Options, request: IssueComm
     old = git.commit(options.head_sha)
     changed = _differing(git, old.tree, options.references, files)
     if not changed and command.name == "record":
-        return Proposal("Every check has a reference; /accgate accept REASON records new ones in their place", None)
+        return Proposal("Every check has a reference; /accgate accept REASON records new ones in their place")
     if not changed:
-        return Proposal("There is nothing to propose: the branch has the recorded references already", None)
+        return Proposal("There is nothing to propose: the branch has the recorded references already")
     if command.name == "record":
         _refuse_replaced(git, old.tree, options.references, changed)
     check_references(options.folder, changed, reason=command.reason)
@@ -167,15 +160,7 @@ def _proposal(client: Client, event: Event, options: Options, request: IssueComm
 
 
 def _refuse_replaced(git: Git, tree: str, folder: str, changed: Mapping[str, bytes]) -> None:
-    """Refuse files of a reference that a tree has already, in part or whole.
-
-    `record` replaces none.
-
-    Raises
-    ------
-    BadInput
-        Which.
-    """
+    """Refuse to replace references of a tree, in part or whole, because `record` replaces none."""
     present = {place_of(name) for name in git.folder(tree, folder)}
     if there := sorted(name for name in changed if place_of(name) in present):
         fix = "/accgate accept REASON replaces it"
@@ -183,9 +168,7 @@ def _refuse_replaced(git: Git, tree: str, folder: str, changed: Mapping[str, byt
 
 
 def _differing(git: Git, tree: str, folder: str, files: Mapping[str, bytes]) -> dict[str, bytes]:
-    """Return the files that a tree does not have.
-
-    Those that it has with other content are there, too.
+    """Return the files that a tree does not have, or has with other content.
 
     Raises
     ------
@@ -197,17 +180,14 @@ def _differing(git: Git, tree: str, folder: str, files: Mapping[str, bytes]) -> 
         parent, entry = present.get(name.split("/")[0]), present.get(name)
         if (parent is not None and parent.type != "tree") or (entry is not None and not entry.is_file):
             raise BadInput(f"{folder}/{name}: the repository has something other than a plain file there; remove it")
-    nothing = Entry("blob", "", "")
-    return {name: content for name, content in files.items() if present.get(name, nothing).sha not in _blobs(content)}
+    blobs = {name: entry.sha for name, entry in present.items()}
+    return {name: content for name, content in files.items() if blobs.get(name) not in _blobs(content)}
 
 
 def _blobs(content: bytes) -> set[str]:
-    """Return the names that git gives a file of this content.
-
-    They are with either line ends.
-    """
-    plain = with_lf(content)
-    return {git_sha(each) for each in (content, plain, plain.replace(b"\n", b"\r\n"))}
+    """Return the names that git gives a file of this content, with either line ends."""
+    unix = with_lf(content)
+    return {git_sha(each) for each in (content, unix, unix.replace(b"\n", b"\r\n"))}
 
 
 def _commit(
@@ -260,10 +240,7 @@ def _pull_request(client: Client, event: Event, head: Side, branch: str, login: 
 
 
 def _open_pull_request(client: Client, event: Event, head: Side, branch: str) -> str | None:
-    """Return the address of the open pull request from our branch.
-
-    It leads into the head's.
-    """
+    """Return the address of the open pull request from our branch into the head's, if any."""
     owner = event.repository.split("/")[0]
     for pull in open_pull_requests(client, event, head=f"{owner}:{branch}", base=head.ref):
         if (pull.head.ref, pull.base.ref) == (branch, head.ref) and pull.head.is_in(event.repository):
@@ -272,9 +249,7 @@ def _open_pull_request(client: Client, event: Event, head: Side, branch: str) ->
 
 
 def stored_files(folder: Path) -> dict[str, bytes]:
-    """Read the files of a reference store in a folder, by MODEL/FILE.
-
-    Other plain files are ignored.
+    """Read the files of a reference store in a folder, by MODEL/FILE, and ignore other plain files.
 
     Raises
     ------
@@ -315,10 +290,9 @@ def is_stored(name: str) -> bool:
 
 
 def check_references(folder: Path, changed: Collection[str], *, reason: str) -> None:
-    """Refuse references that `record` would not have written.
+    """Refuse references that `record` would not have written: in other places, for another reason, with other figures.
 
-    They are in other places, or have another reason, or other scores. `changed` are paths from `stored_files`; the
-    references to which they belong are read.
+    `changed` are paths from `stored_files`.
 
     Raises
     ------
@@ -368,10 +342,7 @@ def place_of(name: str) -> tuple[str, str]:
 
 
 def _plain_files(folder: Path) -> Iterator[Path]:
-    """List all files in a folder, at any depth.
-
-    No link is followed.
-    """
+    """Yield all files in a folder, at any depth, and refuse links."""
     with reading(folder, "give the folder of the references"):
         entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
     for entry in entries:
@@ -385,10 +356,7 @@ def _plain_files(folder: Path) -> Iterator[Path]:
 
 
 def _check_replies(reference: Reference) -> None:
-    """Refuse replies that the report could not read.
-
-    So are those that unpack to more than the limit, which are never held.
-    """
+    """Refuse replies that the report could not read, or that unpack to more than the limit."""
     for row in read_gzip_lines(reference.replies_path, "reply", UNPACKED_LIMIT):
         if "repeat" not in row:
             raise BadInput(f"{reference.replies_path}: holds a row without repeat; record it again")

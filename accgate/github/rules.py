@@ -1,7 +1,4 @@
-"""The rules that decide on a pull request.
-
-Here are their trees, the guard, and the verdict by an approved change of them.
-"""
+"""The rules that decide on a pull request: their trees, the guard, and the verdict by an approved change."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -26,10 +23,7 @@ WORKFLOW_BYTES = 512 * 1024  # GitHub runs no larger one
 
 @dataclass(frozen=True)
 class Trees:
-    """The folders with the pull request's head and base.
-
-    Beside them is the path of accuracy.toml in them.
-    """
+    """The folders with the pull request's head and base, and the path of accuracy.toml in both."""
 
     head: Path
     base: Path | None
@@ -56,7 +50,7 @@ class Trees:
 def guard_of(trees: Trees, approval: Callable[[], str | None]) -> Guard:
     """Tell whether the rules that decide stayed as strict, or a change is approved.
 
-    `approval` asks GitHub who approved this very commit; it is called only where a rule was loosened.
+    `approval` asks GitHub who approved this very commit. It is called only where a rule was loosened.
     """
     if trees.base is None or not trees.base.is_dir():
         return Guard("unreadable", reason="the files of the base commit are missing, so the rules cannot be compared")
@@ -76,9 +70,7 @@ def guard_of(trees: Trees, approval: Callable[[], str | None]) -> Guard:
 
 
 def verify_result(trees: Trees, selection: Selection, out: Path) -> Result:
-    """Decide the result of a run's folder again.
-
-    It is by the base's rules, or by the head's own where the base has none.
+    """Decide the result of a run's folder again, by the base's rules, or by the head's without a base's.
 
     Raises
     ------
@@ -94,9 +86,7 @@ def verify_result(trees: Trees, selection: Selection, out: Path) -> Result:
 
 
 def template_of(trees: Trees) -> str | None:
-    """Return the text of the template for the comment's blocks.
-
-    It is the base's, where there is a base.
+    """Return the text of the comment's template: the base's, or the head's without a base.
 
     Raises
     ------
@@ -126,10 +116,9 @@ def has_commands(trees: Trees) -> bool:
 
 
 def by_rules_in_force(outcome: Outcome, guard: Guard | None, trees: Trees) -> Outcome:
-    """Return the outcome by the rules in force.
+    """Return the outcome by the base's rules, or by the pull request's own once their change is approved.
 
-    They are the base's, or the pull request's own once their change is approved. Without this nobody could ever accept
-    a lower reference: the check would go on using the base's.
+    Without this nobody could ever accept a lower reference: the check would go on using the base's.
     """
     if outcome.result is None or outcome.result.rules != "base" or guard is None or guard.state != "approved":
         return outcome
@@ -139,8 +128,8 @@ def by_rules_in_force(outcome: Outcome, guard: Guard | None, trees: Trees) -> Ou
 def _by_own_rules(result: Result, guard: Guard, trees: Trees) -> Result:
     """Return the result with the own rules' verdicts where they have one.
 
-    Checks that they no longer make are left out. A check that no listed change concerns keeps the base's verdict:
-    nobody approved that it could be another.
+    Checks that these rules no longer make are left out. A check that no listed change concerns keeps the base's
+    verdict, because nobody approved another.
     """
     head = load_config(trees.head_config)
     listed = {pair for change in guard.changes for pair in change.checks}
@@ -179,10 +168,7 @@ def _by_own_rules(result: Result, guard: Guard, trees: Trees) -> Result:
 
 
 def _allowed_by_own(result: Result, checks: Sequence[Verdict]) -> Allowed | None:
-    """Return what the own rules allow, added to the base's where needed.
-
-    The base's allow for the checks that they could not decide, and for new checks.
-    """
+    """Return what the own rules allow, and the base's for new checks and those that the own could not decide."""
     if result.allowed is None or result.allowed_beside is None:
         return None
     undecided = {(v.model, v.task) for v in result.beside if v.test is None}
@@ -193,9 +179,6 @@ def _allowed_by_own(result: Result, checks: Sequence[Verdict]) -> Allowed | None
 
 
 def _with_reason(verdict: Verdict, result: Result) -> Verdict:
-    """Keep the base's verdict of a check, and say why.
-
-    The own rules could not decide it.
-    """
+    """Add to the base's verdict of a check why the own rules could not decide it, if they were asked."""
     own = next((v for v in result.beside if (v.model, v.task) == (verdict.model, verdict.task)), None)
     return verdict if own is None else verdict.because(Reason.of("base-rules", text="; ".join(own.reasons)))

@@ -1,7 +1,4 @@
-"""The rules that decide on a pull request.
-
-They are those of its base commit, applied to the models of its head.
-"""
+"""The rules that decide on a pull request: its base commit's, applied to the models of its head."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -22,10 +19,7 @@ Pair = tuple[str, str]
 
 @dataclass(frozen=True)
 class Selection:
-    """The models and the tasks that a run is for, all where empty.
-
-    Tasks are names, or tags.
-    """
+    """The models and the tasks (names or tags) that a run is for, all where empty."""
 
     models: tuple[str, ...] = ()
     tasks: tuple[str, ...] = ()
@@ -59,9 +53,7 @@ class RuleSets:
 
 
 def rule_sets_of(head: Config, base: Path, selection: Selection) -> RuleSets | None:
-    """Return the rules for a pull request.
-
-    None where the base has no accuracy.toml, so that nothing can be weakened.
+    """Return the rules for a pull request, or None where the base has no accuracy.toml to weaken.
 
     Parameters
     ----------
@@ -112,22 +104,17 @@ def within_tree(config: Config, root: Path) -> Config:
 def _has_reference(rules: Config, model: str, task: str) -> bool:
     """Tell whether the base can decide a check.
 
-    Without a reference it is new to the pull request that brings the first.
+    A check without a reference is new to the pull request that brings the first one.
     """
     settings, entry = rules.tasks[task], rules.models[model]
-    if entry.equal_to is not None:
-        return True
-    if settings.target is not None or settings.reference is not None:
+    if any(value is not None for value in (entry.equal_to, settings.target, settings.reference)):
         return True
     folder = folder_of(rules.references, baseline_of(model, entry.variant, entry.baseline), task)
     return any(folder.glob(f"{escape(file_name(task))}.*"))
 
 
 def own_samples(own: Config) -> tuple[Check, ...]:
-    """Plan the checks of the head's own rules.
-
-    A recording may hold their samples too, for the verdicts beside.
-    """
+    """Plan the checks of the head's own rules, whose samples a recording may hold too."""
     try:
         return plan_checks(own, recording=True)
     except BadInput:
@@ -135,9 +122,9 @@ def own_samples(own: Config) -> tuple[Check, ...]:
 
 
 def _base_rules(head: Config, rules: Config, pairs: Sequence[Pair], selection: Selection) -> Config | None:
-    """Combine the base's config with the head's models.
+    """Combine the base's config with the head's models, for the checks of these pairs alone.
 
-    `only` decides which checks are made, where a task names models that are gone.
+    A task of the base may name models that are gone.
     """
     merged = replace(
         rules,

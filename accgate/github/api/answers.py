@@ -1,7 +1,4 @@
-"""What GitHub's answers say where something failed.
-
-There is one exception for each kind of failure. None of the exceptions changes a verdict.
-"""
+"""Failures that GitHub reports, one exception for each kind; none changes a verdict."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -14,18 +11,11 @@ from accgate.inputs.typed import first_fault
 
 
 class CannotPublish(Exception):
-    """Something could not be read from or written to GitHub.
-
-    The message says what, where, and the fix.
-    """
+    """Something could not be read from or written to GitHub."""
 
 
 class CannotReach(CannotPublish):
-    """The server does not answer, or fails again and again."""
-
-
-class LimitedTooLong(CannotPublish):
-    """GitHub's rate limits require a longer wait than is allowed."""
+    """The server does not answer, fails again and again, or limits requests for longer than anybody waits."""
 
 
 class Unreadable(CannotPublish):
@@ -33,10 +23,7 @@ class Unreadable(CannotPublish):
 
 
 class MissingPermission(CannotPublish):
-    """The token may not do this.
-
-    The message names the line of `permissions:` to add.
-    """
+    """The token may not do this; the message names the line of `permissions:` to add."""
 
 
 class NotFound(CannotPublish):
@@ -44,10 +31,7 @@ class NotFound(CannotPublish):
 
 
 class Refused(CannotPublish):
-    """GitHub understood the request and refused it.
-
-    The message holds GitHub's reasons.
-    """
+    """GitHub understood the request and refused it; the message holds its reasons."""
 
 
 class Uncertain(CannotPublish):
@@ -55,10 +39,6 @@ class Uncertain(CannotPublish):
 
     Look for it before you send the request again.
     """
-
-
-class CannotRead(CannotPublish):
-    """An approval could not be read, so it counts as missing."""
 
 
 # Messages of a 403 that no permission would change, and what to do.
@@ -72,10 +52,9 @@ REFUSALS = {
 
 
 def failure(status: int, headers: Mapping[str, str], body: Any, *, what: str, needs: str) -> CannotPublish:
-    """Return the exception for a response that reports a failure.
+    """Return the exception for a response of status 400 or more that is no rate limit.
 
-    Its status is 400 or more, and it is no rate limit. `what` is the method and path, and `needs` the permission of the
-    operation, as `checks: write`.
+    `what` is the method and path, and `needs` the permission of the operation, as `checks: write`.
 
     >>> print(failure(403, {}, {"message": "no"}, what="POST /x", needs="checks: write"))
     POST /x: the token lacks a permission (403: no); add `checks: write` to `permissions:` of the job
@@ -96,9 +75,7 @@ def failure(status: int, headers: Mapping[str, str], body: Any, *, what: str, ne
 
 
 def reasons(body: Any) -> str:
-    """Return GitHub's own message with its list of errors.
-
-    It is one line of at most 1,000 characters.
+    """Return GitHub's own message with its errors, on one line of at most 1,000 characters.
 
     >>> reasons({"message": "Validation Failed", "errors": [{"field": "body", "code": "invalid"}, "too long"]})
     'Validation Failed: body invalid; too long'
@@ -120,7 +97,7 @@ def _reason(error: Any) -> str:
 def _grant(accepted: str, needs: str) -> list[str]:
     """Return the lines of `permissions:` to add.
 
-    They are what the operation needs, unless GitHub's own list of alternatives does not have it.
+    GitHub's own alternatives (`accepted`) win over `needs` where they do not include it.
     """
     # https://docs.github.com/en/rest/using-the-rest-api/troubleshooting-the-rest-api: "," is and, ";" is or
     alternatives = [
@@ -133,7 +110,7 @@ def _grant(accepted: str, needs: str) -> list[str]:
 
 @contextmanager
 def as_promised(what: str) -> Iterator[None]:
-    """Raise `Unreadable` where code in here meets an answer without what GitHub's API promises."""
+    """Raise `Unreadable` where the code inside misses a part of an answer that GitHub's API promises."""
     try:
         yield
     except (AttributeError, KeyError, TypeError, ValueError) as error:

@@ -16,10 +16,7 @@ _FILE_MODES = ("100644", "100755")
 
 @dataclass(frozen=True)
 class Entry:
-    """The object at a path of a tree.
-
-    `type` is `blob`, `tree` or `commit`.
-    """
+    """The object at a path of a tree; `type` is `blob`, `tree` or `commit`."""
 
     type: str
     mode: str
@@ -27,10 +24,7 @@ class Entry:
 
     @property
     def is_file(self) -> bool:
-        """Whether it is a plain file.
-
-        A folder, a link and a submodule are none.
-        """
+        """Whether it is a plain file, and no folder, link or submodule."""
         return self.type == "blob" and self.mode in _FILE_MODES
 
 
@@ -55,10 +49,7 @@ class Git:
         return Commit(row["sha"], row["tree"]["sha"])
 
     def tip(self, branch: str) -> str | None:
-        """Return the commit that a branch is at.
-
-        None where there is no such branch.
-        """
+        """Return the commit that a branch is at, None without such a branch."""
         try:
             row = self._client.get(f"{self._path}/ref/{_escape(branch)}", needs=_READ)
         except NotFound:
@@ -66,9 +57,7 @@ class Git:
         return str(row["object"]["sha"])
 
     def folder(self, tree: str, path: str) -> dict[str, Entry]:
-        """Return everything in a folder of a tree, by its path in there.
-
-        It is empty where there is no such folder.
+        """Return everything in a folder of a tree by its path there, nothing without such a folder.
 
         Raises
         ------
@@ -85,9 +74,7 @@ class Git:
         return self._entries(tree, recursive=True)
 
     def file(self, commit: Commit, path: str) -> bytes:
-        """Return the content of a file in the root of a commit.
-
-        It is empty where there is none.
+        """Return the content of a file in the root of a commit, empty without such a file.
 
         Raises
         ------
@@ -102,9 +89,9 @@ class Git:
         return base64.b64decode(self._client.get(f"{self._path}/blobs/{entry.sha}", needs=_READ)["content"])
 
     def write_commit(self, parent: Commit | None, files: Mapping[str, bytes], message: str) -> str:
-        """Write a commit of these files over its parent, or without any.
+        """Write a commit of these files over its parent, if any.
 
-        It is on no branch yet.
+        `move_branch` brings it onto a branch.
         """
         rows = [
             {"path": path, "mode": "100644", "type": "blob", "sha": self._write_blob(content)}
@@ -117,9 +104,7 @@ class Git:
         return self._write("commits", {"message": message, "tree": tree, "parents": parents})
 
     def move_branch(self, branch: str, tip: str | None, sha: str) -> None:
-        """Move a branch to a commit whose parent was its tip.
-
-        None for the tip begins the branch.
+        """Move a branch from its tip to a commit, or begin it where the tip is None.
 
         Raises
         ------
@@ -146,13 +131,10 @@ class Git:
         return self._write("blobs", {"content": base64.b64encode(content).decode(), "encoding": "base64"})
 
     def _write(self, kind: str, body: Mapping[str, Any]) -> str:
-        """Write an object, and return its name. Written twice it does no harm: nothing leads to it yet."""
+        """Write an object, and return its name. To write it twice does no harm, because nothing leads to it yet."""
         return str(self._client.post(f"{self._path}/{kind}", body, needs=_WRITE, again=True)["sha"])
 
 
 def _escape(branch: str) -> str:
-    """Write a branch as one part of a path.
-
-    GitHub's description has it so, and its own Octokit sends it.
-    """
+    """Write a branch as one part of a path, as GitHub's OpenAPI description and Octokit do."""
     return quote(f"heads/{branch}", safe="")

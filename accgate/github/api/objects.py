@@ -1,7 +1,6 @@
-"""GitHub's objects as events and answers hold them.
+"""The parts of GitHub's objects that are used here, typed.
 
-The parts that count here are typed. Keys that GitHub adds are ignored. Nothing is converted: a number in quotes is not
-a number.
+Other keys are ignored. Nothing is converted: a number in quotes is not a number.
 """
 
 from typing import Annotated, Any, TypeVar
@@ -32,10 +31,7 @@ class User:
 
 @dataclass(frozen=True)
 class Repository:
-    """A repository.
-
-    `full_name` is "owner/name".
-    """
+    """A repository; `full_name` is "owner/name"."""
 
     full_name: Text
     default_branch: Text | None = None
@@ -44,10 +40,7 @@ class Repository:
 
 @dataclass(frozen=True)
 class Side:
-    """The head or base of a pull request.
-
-    `repo` is None for a deleted fork.
-    """
+    """The head or base of a pull request; `repo` is None for a deleted fork."""
 
     sha: Sha
     repo: Repository | None
@@ -59,19 +52,13 @@ class Side:
         return None if self.repo is None else self.repo.full_name
 
     def is_in(self, repository: str) -> bool:
-        """Tell whether it is a branch of this repository.
-
-        Upper and lower case are the same to GitHub.
-        """
+        """Tell whether it is a branch of this repository, in any case of letters."""
         return self.repository is not None and self.repository.lower() == repository.lower()
 
 
 @dataclass(frozen=True)
 class PullRequest:
-    """A pull request.
-
-    `author` is None for a deleted account.
-    """
+    """A pull request; `author` is None for a deleted account."""
 
     number: Count
     head: Side
@@ -99,10 +86,7 @@ class Review:
 
 @dataclass(frozen=True)
 class WorkflowRun:
-    """A run of a workflow.
-
-    `head_repository` is "owner/name", None for a deleted fork.
-    """
+    """A run of a workflow; `head_repository` is "owner/name", None for a deleted fork."""
 
     id: Whole
     head_sha: Sha
@@ -121,9 +105,6 @@ class IssueEvent:
 
 
 def object_of(shape: type[T], answer: Any, what: str) -> T:
-    """Read an answer as an object of this shape.
-
-    Where it is none, raises `Unreadable`, which names `what`.
-    """
+    """Read an answer as an object of this shape, or raise `Unreadable`, which names `what`."""
     with as_promised(what):
         return adapter_of(shape).validate_python(answer)
