@@ -149,7 +149,10 @@ def job_here() -> Job:
 
 
 def _client_of(event: Event) -> Client:
-    """Return the client of an event, or raise CannotPublish without a token."""
+    """Return the client of an event.
+
+    CannotPublish is raised without a token.
+    """
     from accgate.github.api.answers import CannotPublish
     from accgate.github.api.client import Client
 
@@ -160,7 +163,10 @@ def _client_of(event: Event) -> Client:
 
 
 def fail_job(name: str, error: Exception, code: int = CANNOT_EVALUATE) -> int:
-    """Show an error of `accgate NAME` in the job's log, and return the exit code."""
+    """Show an error of `accgate NAME` in the job's log.
+
+    Return the exit code.
+    """
     from accgate.github.runner import command
 
     _say(command("error", str(error), title=f"accgate {name}"))
@@ -177,7 +183,9 @@ def _say(line: str) -> None:
 
 
 def fail_on(text: str) -> frozenset[str]:
-    """Read the verdicts that fail the job from a comma-separated list; `never` gives none.
+    """Read the verdicts that fail the job from a comma-separated list.
+
+    `never` gives none.
 
     >>> sorted(fail_on("regression, guard")), fail_on("never")
     (['guard', 'regression'], frozenset())

@@ -1,1 +1,1 @@
-"""accgate on GitHub: events, approvals, the check run and the comment."""
+"""accgate on GitHub, with its API, check runs, comments and approvals."""

@@ -1,4 +1,4 @@
-"""The start of a run: which events are evaluated, and how the others end.
+"""The start of a run, where some events are refused and others repeated.
 
 GitHub reports a job that its `if:` skipped as successful. Where the job or its workflow is required, an event that
 changes nothing, such as an edited title, would turn a red one green. `accgate publish --standing` ends such a run with
@@ -97,7 +97,9 @@ def _end_step(job: Job, summary: str, outputs: Mapping[str, str], troubles: list
 
 
 def refuse(event: Event, client: Client | None, fork_environment: str) -> None:
-    """Refuse an event whose code must not run here, as a fork's whose run nobody let into the environment.
+    """Refuse an event whose code must not run here.
+
+    The code of a fork may run where somebody let its run into the environment.
 
     Raises
     ------
@@ -120,9 +122,9 @@ FIX = "start the gate's own run of this commit again, and this job once that has
 
 
 def repeat(job: Job, *, check_name: str, branches: tuple[str, ...], fail_on: frozenset[str]) -> int:
-    """End as the check run of the event's commit and base branch did, and return the exit code.
+    """End as the check run of this commit and base branch did.
 
-    A check run that is missing, still going on or unreadable gives no verdict (exit code 4).
+    Return the exit code. A check run that is missing, still going on or unreadable gives no verdict (exit code 4).
 
     Raises
     ------

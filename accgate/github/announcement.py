@@ -1,4 +1,4 @@
-"""The announcement of an outcome: the comment with its picture, and the check run with its annotations."""
+"""The comment with its picture, and the check run with its annotations."""
 
 import hashlib
 import re
@@ -63,7 +63,10 @@ class Options:
 
 @dataclass(frozen=True)
 class Announcement:
-    """An outcome and its readers; `troubles` gets what could not be written."""
+    """An outcome and its readers.
+
+    `troubles` gets what could not be written.
+    """
 
     options: Options
     event: Event
@@ -113,7 +116,10 @@ class Announcement:
         return _in_repository(body, options.trees)
 
     def write(self, title: str, body: str) -> None:
-        """Write the comment and the check run, each of them though the other fails."""
+        """Write the comment and the check run.
+
+        Each of them is written even though the other fails.
+        """
         options, outcome, guard = self.options, self.outcome, self.guard
         if self.client is None:
             return
@@ -131,7 +137,10 @@ class Announcement:
             self._write_check(self.client, title, summary, annotations)
 
     def _write_check(self, client: Client, title: str, summary: str, annotations: tuple[Annotation, ...]) -> None:
-        """End the check run, never better than one of the same name by another job or a later run."""
+        """End the check run with its own conclusion, or a worse one.
+
+        It never ends better than a check run of the same name by another job or a later run.
+        """
         event, name, ended = self.event, self.name, self.ended
         number, part = self.options.check_run_id, self.options.part
         allowed = allowed_conclusion(client, event, name=name, part=part, check_run_id=number, ended=ended)
@@ -203,7 +212,9 @@ def _faults(outcome: Outcome, trees: Trees) -> Iterator[Annotation]:
 
 
 def _in_repository(text: str, trees: Trees) -> str:
-    """Rewrite paths of the head's files, here or in the evaluating container, to those of the repository.
+    """Rewrite paths of the head's files to those of the repository.
+
+    The text may name files here or in the evaluating container.
 
     >>> from pathlib import Path
     >>> _in_repository("/accgate/head/accuracy.toml:2: gate", Trees(Path("head"), None, "accuracy.toml"))
@@ -214,10 +225,11 @@ def _in_repository(text: str, trees: Trees) -> str:
 
 
 def push_pictures(client: Client, event: Event, branch: str, result: Result) -> tuple[str, str] | None:
-    """Write the picture for light and dark pages to a branch, and return the addresses of both.
+    """Write the picture for light and dark pages to a branch.
 
-    There is none where there is nothing to draw (one check, or all passed), outside of a pull request, and in a
-    repository that is not public: neither a comment's reader nor GitHub's image proxy could fetch it.
+    Return the addresses of both. There is none where there is nothing to draw (one check, or all passed), outside of a
+    pull request, and in a repository that is not public: neither a comment's reader nor GitHub's image proxy could
+    fetch it.
 
     Raises
     ------

@@ -1,4 +1,7 @@
-"""Approvals that count: by somebody else with write permission, for this very commit."""
+"""Approvals that count.
+
+They are by somebody else with write permission, for this very commit.
+"""
 
 from datetime import datetime
 from urllib.parse import quote

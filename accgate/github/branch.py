@@ -1,4 +1,7 @@
-"""Files on a branch of their own on GitHub, where no job's change is lost to another's."""
+"""Files on a branch of their own on GitHub.
+
+A job that changes them loses no other job's change.
+"""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -16,7 +19,10 @@ UNMOVED = 3  # refusals in a row while the branch does not move: then no other j
 
 
 class Change(Protocol):
-    """The files of a commit, their contents by path, and its message; without files there is nothing to do."""
+    """The files of a commit, by path, and its message.
+
+    Without files there is nothing to do.
+    """
 
     @property
     def files(self) -> Mapping[str, bytes]: ...  # noqa: D102
@@ -63,7 +69,9 @@ def _refuse_of_anybody(event: Event) -> None:
 
 
 def refuse_other_branch(client: Client, event: Event, ref: str, branch: str) -> None:
-    """Refuse runs of any branch but the default one, such as a pull request's, whose code nobody merged.
+    """Refuse runs of any branch but the default one.
+
+    The others are of code that nobody merged, such as a pull request's.
 
     Raises
     ------

@@ -1,6 +1,7 @@
-"""The check run on the head commit, opened when the gate starts, and finished with its conclusion.
+"""The check run on the head commit.
 
-Of one run's check runs with one name on one commit the worst stands, and no earlier run passes over a later one.
+It is opened when the gate starts, and finished with its conclusion. Of one run's check runs with one name on one commit
+the worst stands, and no earlier run passes over a later one.
 """
 
 import hashlib
@@ -41,7 +42,10 @@ UNLISTED = "The other checks of this name could not be read"
 
 @dataclass(frozen=True)
 class Annotation:
-    """A remark on a line of a file; `path` is in the repository, and `line` counts from 1."""
+    """A remark on a line of a file.
+
+    `path` is in the repository, and `line` counts from 1.
+    """
 
     path: str
     line: int
@@ -52,10 +56,11 @@ class Annotation:
 
 @dataclass(frozen=True)
 class Origin:
-    """The run that wrote a check run, its attempt, and its pull request (0 without one).
+    """The run that wrote a check run.
 
-    `part` names the checks that the job was for. `is_loosened` where an approval of loosened rules could change the
-    conclusion. `base` is a digest of the base branch's name, empty without a base branch.
+    `number` is its pull request, 0 without one. `part` names the checks that the job was for. `is_loosened` where an
+    approval of loosened rules could change the conclusion. `base` is a digest of the base branch's name, empty without
+    a base branch.
     """
 
     run: int
@@ -168,7 +173,10 @@ def _output(title: str, summary: str) -> dict[str, Any]:
 def check_runs(
     client: Client, event: Event, name: str, *, needs: str = "checks: read"
 ) -> Iterator[tuple[CheckRun, Origin]]:
-    """Yield accgate's check runs with this name on the head commit, old ones too, each with its origin."""
+    """Yield accgate's check runs with this name on the head commit.
+
+    Each comes with its origin. Old ones are included.
+    """
     path = f"/repos/{event.repository}/commits/{event.head_sha}/check-runs"
     for run in client.pages(path, params={"check_name": name, "filter": "all"}, items="check_runs", needs=needs):
         row = object_of(CheckRun, run, path)
@@ -228,10 +236,11 @@ def _row(annotation: Annotation) -> dict[str, Any]:
 def allowed_conclusion(
     client: Client, event: Event, *, name: str, part: str, check_run_id: int | None, ended: Conclusion
 ) -> Conclusion:
-    """Return the conclusion that a check may end with: `ended`, or the worse one of a rival.
+    """Return the conclusion that a check may end with.
 
-    Rivals are the completed checks of other jobs of this run, and those of later runs, completed or not: an earlier run
-    can have an older base, and must not end green after a later one did not.
+    This is `ended`, or the worse one of a rival. Rivals are the completed checks of other jobs of this run, and those
+    of later runs, completed or not: an earlier run can have an older base, and must not end green after a later one did
+    not.
     """
     if ended not in _GREEN:
         return ended
@@ -242,10 +251,10 @@ def allowed_conclusion(
 
 
 def standing_conclusion(client: Client, event: Event, name: str) -> str | None:
-    """Return the conclusion of the newest run that gated this commit for this base branch.
+    """Return the conclusion of the newest run that gated this commit.
 
-    The worst of that run's jobs counts. It is `UNFINISHED` while one of them goes on, and None where no run gated the
-    commit.
+    The run must be for this base branch, and the worst of its jobs counts. The result is `UNFINISHED` while one of them
+    goes on, and None where no run gated the commit.
 
     Raises
     ------
@@ -266,10 +275,10 @@ def standing_conclusion(client: Client, event: Event, name: str) -> str | None:
 def settle_rivals(
     client: Client, event: Event, *, name: str, part: str, check_run_id: int, ended: Conclusion
 ) -> str | None:
-    """Give this run's completed checks of the name the worst conclusion, and return advice where there are several.
+    """Give this run's completed checks of the name the worst conclusion.
 
-    Call it once our own check has ended: of two jobs the last one then sees both. Our own check does not stay green
-    where the others cannot be listed.
+    Return advice where there are several. Call it once our own check has ended: of two jobs the last one then sees
+    both. Our own check does not stay green where the others cannot be listed.
 
     Raises
     ------

@@ -1,4 +1,7 @@
-"""The one comment of a check on a pull request, found again by its author and marker."""
+"""The one comment of a check on a pull request.
+
+It is found again by its author and marker.
+"""
 
 import hashlib
 import re
@@ -58,7 +61,7 @@ class Comment:
 
 
 def comment_key(config: str, check_name: str) -> str:
-    """Return the key that tells apart the comments of several checks on one pull request.
+    """Return the key of the comments of one check on a pull request.
 
     >>> comment_key("accuracy.toml", "accgate") == comment_key("accuracy.toml", "accgate (fp8)")
     False
@@ -69,10 +72,10 @@ def comment_key(config: str, check_name: str) -> str:
 def put_comment(
     client: Client, event: Event, *, key: str, state: State, body: str, when: When = "always"
 ) -> str | None:
-    """Write, update or leave the comment with this key, and return its address, if any.
+    """Write, update or leave the comment with this key.
 
-    `on-change` writes only where verdict or guard differ from the comment's. `on-failure` begins no comment for a run
-    that passed. A comment of a later run stays as it is.
+    Return its address, if any. `on-change` writes only where verdict or guard differ from the comment's. `on-failure`
+    begins no comment for a run that passed. A comment of a later run stays as it is.
 
     Raises
     ------
@@ -106,7 +109,10 @@ def put_comment(
 
 
 def _create(client: Client, event: Event, text: str) -> Comment:
-    """Write a comment, or raise Uncertain where GitHub's answer is none."""
+    """Write a comment.
+
+    Uncertain is raised where GitHub's answer is none.
+    """
     path = f"/repos/{event.repository}/issues/{event.number}/comments"
     try:
         return object_of(Comment, client.post(path, {"body": text}, needs=NEEDS), path)
@@ -134,7 +140,10 @@ def _leave_one(client: Client, event: Event, key: str, me: str, created: Comment
 
 
 def own_login(client: Client) -> str:
-    """Return the login of this token's user or app, by default that of a job's token."""
+    """Return the login of this token's user or app.
+
+    A token that may not ask is taken for a job's.
+    """
     try:
         # REST's /user knows no app.
         viewer = client.graphql("query { viewer { login } }").get("viewer")
@@ -177,7 +186,10 @@ def _update(client: Client, event: Event, ours: list[Comment], text: str) -> str
 
 
 def _marker(event: Event, key: str, state: State) -> str:
-    """Return the first line, whose values must not end the HTML comment."""
+    """Return the first line of a comment.
+
+    Its values must not end the HTML comment.
+    """
     values = f"verdict={state.verdict} guard={state.guard} head={event.head_sha}"
     line = f"<!-- accgate {key} {values} run={event.source_run_id}.{event.source_run_attempt} -->"
     if not _MARKER.fullmatch(line) or re.search(r"[<>]|--", values):

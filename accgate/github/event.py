@@ -1,4 +1,4 @@
-"""The event of a run on GitHub: its kind, its commit, and its pull request."""
+"""The event of a run on GitHub, with its commit and pull request."""
 
 from __future__ import annotations
 
@@ -53,7 +53,10 @@ class Event:
 
     @property
     def run_url(self) -> str | None:
-        """The page of this run, None on a machine of one's own."""
+        """The page of this run.
+
+        A machine of one's own has none.
+        """
         if self.name == LOCAL:
             return None
         if not self.run_id:
@@ -113,7 +116,9 @@ def check_run_name(event: Event, name: str, *, branches: Collection[str], adviso
 
 
 def name_for_branch(name: str, branch: str | None) -> str:
-    """Return the check's name on a pull request to a branch that does not require it.
+    """Return the check's name on a pull request to this branch.
+
+    The branch does not require the check.
 
     >>> name_for_branch("accgate", "release/1.x")
     'accgate (to release/1.x)'
@@ -174,10 +179,10 @@ def read_event(environ: Mapping[str, str]) -> Event:
 
 
 def find_pull_request(client: Client, event: Event) -> Event | None:
-    """Return the event with the open pull request of its head, or None without one.
+    """Return the event with the open pull request of its head.
 
-    Repository, branch and commit must fit. The number in the artifact of the evaluating run is not used, because a fork
-    can write any number there.
+    Repository, branch and commit must fit, else the result is None. The number in the artifact of the evaluating run is
+    not used, because a fork can write any number there.
     """
     if not event.head_repository or not event.head_branch:
         return None

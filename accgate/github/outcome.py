@@ -1,4 +1,4 @@
-"""The outcome of an evaluation: its result or failure, its conclusion, exit code and summary."""
+"""The outcome of an evaluation, with its conclusion, exit code and summary."""
 
 import json
 from dataclasses import asdict, dataclass
@@ -26,7 +26,10 @@ DIFFERENCES = 12  # lines of a refused result
 
 @dataclass(frozen=True)
 class Outcome:
-    """A result, or the failure that took its place; `cancelled` where the job was stopped from outside."""
+    """A result, or the failure that took its place.
+
+    `cancelled` where the job was stopped from outside.
+    """
 
     result: Result | None = None
     failure: Failure | None = None
@@ -43,7 +46,10 @@ class Outcome:
 
     @property
     def verdict(self) -> str:
-        """The run's verdict, `error` without a result."""
+        """The run's verdict.
+
+        A run without a result has the verdict `error`.
+        """
         return "error" if self.result is None else self.result.verdict
 
     @property
@@ -87,9 +93,9 @@ def read_outcome(path: Path, *, exit_code: int | None, log: Path | None, cancell
 
 
 def refuse_result(why: str, differences: str, folder: Path) -> Outcome:
-    """Return the failure in place of a result that is not believed, with the first differences.
+    """Return the failure in place of a result that is not believed.
 
-    Paths in them lose the run's folder.
+    It quotes the first differences, without the run's folder in paths.
     """
     lines = differences.replace(f"{folder.as_posix()}/", "").splitlines()
     more = [f"and {len(lines) - DIFFERENCES} more"] if len(lines) > DIFFERENCES else []
@@ -108,7 +114,9 @@ def _end_of(log: Path | None) -> str:
 
 
 def read_untrusted(path: Path) -> Result:
-    """Read a result that anybody may have written, within limits and without a key but a result's own.
+    """Read a result that anybody may have written.
+
+    It must be small, and have no key but a result's own.
 
     Raises
     ------
@@ -181,7 +189,10 @@ def title_of(outcome: Outcome, guard: Guard | None, *, advisory: bool) -> str:
 
 
 def json_of(outcome: Outcome, guard: Guard | None) -> dict[str, Any]:
-    """Return the action's output: every check with its figures in points, and the guard."""
+    """Return the action's output with every check and the guard.
+
+    Figures are in points, and None where they are missing.
+    """
     result = outcome.result
     return {
         "verdict": outcome.verdict,

@@ -1,6 +1,7 @@
-"""The command `accgate propose`, which opens a pull request with the references that a comment requested.
+"""The command `accgate propose`.
 
-They come from an artifact of another job, and are hostile data, of which only the files of a reference store are taken.
+It opens a pull request with the references that a comment requested. They come from an artifact of another job, and are
+hostile data, of which only the files of a reference store are taken.
 """
 
 import hashlib
@@ -75,16 +76,20 @@ class Options:
 
 @dataclass(frozen=True)
 class Proposal:
-    """The proposal in words, and its address, empty where there was nothing to propose."""
+    """The proposal in words, and its address.
+
+    The address is empty where there was nothing to propose.
+    """
 
     text: str
     url: str = ""
 
 
 def propose(options: Options, job: Job) -> int:
-    """Commit the references that differ from the head's, answer the comment, and return the exit code.
+    """Commit the references that differ from the head's.
 
-    The output `url` leads to the pull request or the commit. A second call gives the same address.
+    Answer the comment, and return the exit code. The output `url` leads to the pull request or the commit. A second
+    call gives the same address.
 
     Raises
     ------
@@ -114,7 +119,9 @@ def propose(options: Options, job: Job) -> int:
 
 
 def commit_message(reason: str, login: str, number: int) -> str:
-    """Write the commit's message, in which the reason mentions nobody, closes no issue and stops no workflow.
+    """Write the commit's message.
+
+    The reason in it mentions nobody, closes no issue and stops no workflow.
 
     >>> commit_message("fixes #3, [skip ci]", "rita", 7).splitlines()[2]
     'fixes #\\u200b3, [\\u200bskip ci]'
@@ -160,7 +167,10 @@ def _proposal(client: Client, event: Event, options: Options, request: IssueComm
 
 
 def _refuse_replaced(git: Git, tree: str, folder: str, changed: Mapping[str, bytes]) -> None:
-    """Refuse to replace references of a tree, in part or whole, because `record` replaces none."""
+    """Refuse to replace references of a tree, in part or whole.
+
+    `record` replaces none.
+    """
     present = {place_of(name) for name in git.folder(tree, folder)}
     if there := sorted(name for name in changed if place_of(name) in present):
         fix = "/accgate accept REASON replaces it"
@@ -185,7 +195,10 @@ def _differing(git: Git, tree: str, folder: str, files: Mapping[str, bytes]) -> 
 
 
 def _blobs(content: bytes) -> set[str]:
-    """Return the names that git gives a file of this content, with either line ends."""
+    """Return the names that git gives a file of this content.
+
+    There is one for each kind of line ends.
+    """
     unix = with_lf(content)
     return {git_sha(each) for each in (content, unix, unix.replace(b"\n", b"\r\n"))}
 
@@ -240,7 +253,10 @@ def _pull_request(client: Client, event: Event, head: Side, branch: str, login: 
 
 
 def _open_pull_request(client: Client, event: Event, head: Side, branch: str) -> str | None:
-    """Return the address of the open pull request from our branch into the head's, if any."""
+    """Return the address of our branch's open pull request, if any.
+
+    It must lead into the head's branch.
+    """
     owner = event.repository.split("/")[0]
     for pull in open_pull_requests(client, event, head=f"{owner}:{branch}", base=head.ref):
         if (pull.head.ref, pull.base.ref) == (branch, head.ref) and pull.head.is_in(event.repository):
@@ -249,7 +265,9 @@ def _open_pull_request(client: Client, event: Event, head: Side, branch: str) ->
 
 
 def stored_files(folder: Path) -> dict[str, bytes]:
-    """Read the files of a reference store in a folder, by MODEL/FILE, and ignore other plain files.
+    """Read the files of a reference store in a folder, by MODEL/FILE.
+
+    Other plain files are ignored.
 
     Raises
     ------
@@ -290,9 +308,9 @@ def is_stored(name: str) -> bool:
 
 
 def check_references(folder: Path, changed: Collection[str], *, reason: str) -> None:
-    """Refuse references that `record` would not have written: in other places, for another reason, with other figures.
+    """Refuse references that `record` would not have written.
 
-    `changed` are paths from `stored_files`.
+    They are in other places, or have another reason or other figures. `changed` are paths from `stored_files`.
 
     Raises
     ------
@@ -332,7 +350,9 @@ def git_sha(content: bytes) -> str:
 
 
 def place_of(name: str) -> tuple[str, str]:
-    """Split the path of a reference's file in the store into model and task, as files' names spell them.
+    """Split the path of a reference's file into model and task.
+
+    Both stay as files' names spell them.
 
     >>> place_of("m@quant=fp8/sums.anchor.scores.csv")
     ('m@quant=fp8', 'sums')
@@ -356,7 +376,10 @@ def _plain_files(folder: Path) -> Iterator[Path]:
 
 
 def _check_replies(reference: Reference) -> None:
-    """Refuse replies that the report could not read, or that unpack to more than the limit."""
+    """Refuse replies that the report could not read.
+
+    Replies that unpack to more than the limit are refused too.
+    """
     for row in read_gzip_lines(reference.replies_path, "reply", UNPACKED_LIMIT):
         if "repeat" not in row:
             raise BadInput(f"{reference.replies_path}: holds a row without repeat; record it again")

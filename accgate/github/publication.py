@@ -22,9 +22,10 @@ CONTRADICTED = Guard("unreadable", reason="the result used a base's rules, but t
 
 @without_native_readers()
 def publish(options: Options, job: Job) -> int:
-    """Write a run's comment, check run, annotations, summary and outputs, and return the job's exit code.
+    """Write a run's comment, check run, annotations, summary and outputs.
 
-    A failure to publish becomes a warning, and never changes the verdict. A guard that cannot be read does not hold.
+    Return the job's exit code. A failure to publish becomes a warning, and never changes the verdict. A guard that
+    cannot be read does not hold.
 
     Raises
     ------
@@ -126,9 +127,9 @@ def _verify(options: Options, outcome: Outcome) -> Outcome:
 
 
 def _guard(options: Options, event: Event, client: Client | None, outcome: Outcome) -> Guard | None:
-    """Return the guard of a pull request, None for other events.
+    """Return the guard of a pull request.
 
-    The changes in a merge queue passed it as pull requests.
+    Other events have none: the changes in a merge queue passed it as pull requests.
     """
     is_shown = event.name == LOCAL and options.trees.base is not None
     if not (event.name.startswith("pull_request") or is_shown) or options.untrusted or outcome.cancelled:

@@ -1,4 +1,7 @@
-"""The command `accgate respond`, which checks a comment's command and gives its commit to the next jobs."""
+"""The command `accgate respond`.
+
+It checks a comment's command, and gives its commit to the next jobs.
+"""
 
 from dataclasses import replace
 
@@ -15,15 +18,19 @@ OUTPUTS = ("command", "number", "head-sha", "head-ref", "head-repository", "reas
 
 
 class Declined(Exception):
-    """The command is not carried out; the message says why, and the fix."""
+    """The command is not carried out.
+
+    The message says why, and the fix.
+    """
 
 
 def respond(job: Job, check_name: str) -> int:
-    """Carry out a comment's command as far as this job can, and return the exit code.
+    """Carry out a comment's command as far as this job can.
 
-    The output `command` tells the next jobs `accept`, `record` or `rerun` where somebody with write permission wrote it
-    and it can be carried out, else `none`: neither a comment without a command nor a declined one fails the job. After
-    an approving review the jobs that failed for loosened rules are started again, and `command` is `none`.
+    Return the exit code. The output `command` tells the next jobs `accept`, `record` or `rerun` where somebody with
+    write permission wrote it and it can be carried out, else `none`: neither a comment without a command nor a declined
+    one fails the job. After an approving review the jobs that failed for loosened rules are started again, and
+    `command` is `none`.
 
     Raises
     ------
@@ -101,7 +108,10 @@ def _check_acceptable(client: Client, event: Event, pull: PullRequest, request: 
 
 
 def _rerun(client: Client, event: Event, pull: PullRequest, check_name: str, *, failed_jobs: bool = False) -> None:
-    """Start the run again that wrote the head's newest check run, or only its failed jobs."""
+    """Start the run again that wrote the head's newest check run.
+
+    With `failed_jobs` only its failed jobs start.
+    """
     runs = [origin.run for _, origin in looks_of(client, event, check_name, pull.base.ref)]
     if not runs:
         raise Declined(f"the head commit has no check {check_name} of this pull request to run again; push a commit")
@@ -130,7 +140,10 @@ def _run_at(client: Client, path: str) -> WorkflowRun:
 
 
 def _answer_review(client: Client, event: Event, check_name: str) -> str:
-    """Start the failed jobs again where an approval may change their verdict; return what was done."""
+    """Start the failed jobs again where an approval may change their verdict.
+
+    Return a sentence that says what was done.
+    """
     with as_promised(f"{event.repository}#{event.number}"):
         pull = read_pull_request(client, event)
         if pull.head.sha != event.head_sha or find_approval(client, event) is None:

@@ -1,4 +1,7 @@
-"""The rules that decide on a pull request: their trees, the guard, and the verdict by an approved change."""
+"""The rules that decide on a pull request.
+
+The guard compares them, and an approved change takes their place.
+"""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -23,7 +26,10 @@ WORKFLOW_BYTES = 512 * 1024  # GitHub runs no larger one
 
 @dataclass(frozen=True)
 class Trees:
-    """The folders with the pull request's head and base, and the path of accuracy.toml in both."""
+    """The folders with the pull request's head and base.
+
+    `config` is the path of accuracy.toml in both.
+    """
 
     head: Path
     base: Path | None
@@ -70,7 +76,9 @@ def guard_of(trees: Trees, approval: Callable[[], str | None]) -> Guard:
 
 
 def verify_result(trees: Trees, selection: Selection, out: Path) -> Result:
-    """Decide the result of a run's folder again, by the base's rules, or by the head's without a base's.
+    """Decide the result of a run's folder again.
+
+    The base's rules decide, or the head's where the base has none.
 
     Raises
     ------
@@ -86,7 +94,9 @@ def verify_result(trees: Trees, selection: Selection, out: Path) -> Result:
 
 
 def template_of(trees: Trees) -> str | None:
-    """Return the text of the comment's template: the base's, or the head's without a base.
+    """Return the text of the comment's template.
+
+    The base's counts, or the head's where there is no base.
 
     Raises
     ------
@@ -116,9 +126,10 @@ def has_commands(trees: Trees) -> bool:
 
 
 def by_rules_in_force(outcome: Outcome, guard: Guard | None, trees: Trees) -> Outcome:
-    """Return the outcome by the base's rules, or by the pull request's own once their change is approved.
+    """Return the outcome by the rules in force.
 
-    Without this nobody could ever accept a lower reference: the check would go on using the base's.
+    These are the base's, or the pull request's own once their change is approved. Without this nobody could ever accept
+    a lower reference: the check would go on using the base's.
     """
     if outcome.result is None or outcome.result.rules != "base" or guard is None or guard.state != "approved":
         return outcome
@@ -168,7 +179,10 @@ def _by_own_rules(result: Result, guard: Guard, trees: Trees) -> Result:
 
 
 def _allowed_by_own(result: Result, checks: Sequence[Verdict]) -> Allowed | None:
-    """Return what the own rules allow, and the base's for new checks and those that the own could not decide."""
+    """Return how many harmless changes the own rules fail at most.
+
+    For new checks, and those that the own rules could not decide, the base's number counts.
+    """
     if result.allowed is None or result.allowed_beside is None:
         return None
     undecided = {(v.model, v.task) for v in result.beside if v.test is None}
@@ -179,6 +193,9 @@ def _allowed_by_own(result: Result, checks: Sequence[Verdict]) -> Allowed | None
 
 
 def _with_reason(verdict: Verdict, result: Result) -> Verdict:
-    """Add to the base's verdict of a check why the own rules could not decide it, if they were asked."""
+    """Add to the base's verdict why the own rules could not decide.
+
+    A verdict that they were not asked for stays as it is.
+    """
     own = next((v for v in result.beside if (v.model, v.task) == (verdict.model, verdict.task)), None)
     return verdict if own is None else verdict.because(Reason.of("base-rules", text="; ".join(own.reasons)))

@@ -1,4 +1,4 @@
-"""A job of GitHub Actions, and its messages to its runner: commands, outputs and the summary."""
+"""A job of GitHub Actions, and its messages to its runner."""
 
 from __future__ import annotations
 
@@ -52,9 +52,9 @@ def command(name: Name, message: str = "", *, title: str | None = None) -> Comma
 
 
 def mask(token: str) -> Command:
-    """Return the command that makes the runner hide a token, empty without a token.
+    """Return the command that makes the runner hide a token.
 
-    It holds the token: print it in a job of GitHub Actions only.
+    Without a token it is empty. It holds the token: print it in a job of GitHub Actions only.
     """
     return Command("\n".join(f"::add-mask::{_data(line)}" for line in token.splitlines() if line.strip()))
 

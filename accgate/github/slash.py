@@ -58,7 +58,10 @@ class Command:
 
 @checked_dataclass(frozen=True)
 class Comment:
-    """The comment as it was created; later edits do not count."""
+    """The comment as it was created.
+
+    Later edits do not count.
+    """
 
     id: Whole
     user: User
@@ -76,7 +79,10 @@ class IssueComment:
 
     @property
     def command(self) -> Command | None:
-        """The command of a new comment on an open pull request, if it has one."""
+        """The command of a new comment on an open pull request.
+
+        Any other comment has none.
+        """
         if self.action != "created" or self.issue.pull_request is None or self.issue.state != "open":
             return None
         return command_of(self.comment.body or "")
@@ -119,7 +125,9 @@ TEXT_LIMIT = 2000  # characters of a text of any origin in an answer
 
 
 def react(client: Client, event: Event, comment: int, content: Literal["eyes", "rocket"]) -> None:
-    """Add a reaction to the comment; a second one of the same kind changes nothing.
+    """Add a reaction to the comment.
+
+    A second one of the same kind changes nothing.
 
     Raises
     ------
@@ -133,9 +141,9 @@ def react(client: Client, event: Event, comment: int, content: Literal["eyes", "
 
 
 def reply(client: Client, event: Event, comment: int, markdown: str) -> str | None:
-    """Write or update the one answer to a command's comment, and return its address.
+    """Write or update the one answer to a command's comment.
 
-    `markdown` is not escaped: pass texts of other people through `plain` first.
+    Return its address. `markdown` is not escaped: pass texts of other people through `plain` first.
 
     Raises
     ------
@@ -147,7 +155,10 @@ def reply(client: Client, event: Event, comment: int, markdown: str) -> str | No
 
 
 def try_reply(client: Client, event: Event, comment: int, markdown: str) -> None:
-    """Write the answer if GitHub takes it, where the caller has a failure of its own to report."""
+    """Write the answer if GitHub takes it.
+
+    The caller reports a failure of its own.
+    """
     with suppress(CannotPublish):
         reply(client, event, comment, markdown)
 
@@ -158,7 +169,9 @@ def plain(text: str) -> str:
 
 
 def link(text: str, url: object) -> str:
-    """Write a link, or the bare text where the server gave no web address.
+    """Write a link.
+
+    Where the server gave no web address, this is the bare text.
 
     >>> link("the run", "https://github.com/o/r/actions/runs/1"), link("the run", "javascript:alert(1)")
     ('[the run](https://github.com/o/r/actions/runs/1)', 'the run')

@@ -1,1 +1,4 @@
-"""The guard of a pull request's rules: whose rules decide, and which of them the pull request changes."""
+"""The guard of a pull request's rules.
+
+It says whose rules decide, and which of them the pull request changes.
+"""

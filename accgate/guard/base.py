@@ -1,4 +1,7 @@
-"""The rules that decide on a pull request: its base commit's, applied to the models of its head."""
+"""The rules that decide on a pull request.
+
+They are its base commit's, applied to the models of its head.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -19,7 +22,10 @@ Pair = tuple[str, str]
 
 @dataclass(frozen=True)
 class Selection:
-    """The models and the tasks (names or tags) that a run is for, all where empty."""
+    """The models and the tasks that a run is for.
+
+    Tasks are names or tags. An empty tuple means all.
+    """
 
     models: tuple[str, ...] = ()
     tasks: tuple[str, ...] = ()
@@ -53,7 +59,9 @@ class RuleSets:
 
 
 def rule_sets_of(head: Config, base: Path, selection: Selection) -> RuleSets | None:
-    """Return the rules for a pull request, or None where the base has no accuracy.toml to weaken.
+    """Return the rules for a pull request.
+
+    A base without accuracy.toml gives None, because nothing can be weakened.
 
     Parameters
     ----------
@@ -114,7 +122,10 @@ def _has_reference(rules: Config, model: str, task: str) -> bool:
 
 
 def own_samples(own: Config) -> tuple[Check, ...]:
-    """Plan the checks of the head's own rules, whose samples a recording may hold too."""
+    """Plan the checks of the head's own rules.
+
+    A recording may hold their samples too.
+    """
     try:
         return plan_checks(own, recording=True)
     except BadInput:
@@ -122,9 +133,9 @@ def own_samples(own: Config) -> tuple[Check, ...]:
 
 
 def _base_rules(head: Config, rules: Config, pairs: Sequence[Pair], selection: Selection) -> Config | None:
-    """Combine the base's config with the head's models, for the checks of these pairs alone.
+    """Combine the base's config with the head's models.
 
-    A task of the base may name models that are gone.
+    Only these pairs are checked: a task of the base may name models that are gone.
     """
     merged = replace(
         rules,

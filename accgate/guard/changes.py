@@ -1,4 +1,7 @@
-"""The rules of the gate that a pull request changes; what is not plainly stricter is a loosening."""
+"""The rules of the gate that a pull request changes.
+
+Every change that is not plainly stricter is a loosening.
+"""
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -92,7 +95,10 @@ def changed_rules(base: Config, head: Config) -> tuple[RuleChange, ...]:
 
 
 def _each_once(differences: list[Difference]) -> Iterable[Difference]:
-    """Keep one difference of each rule, a loosening if there is one; several tasks can yield the same."""
+    """Keep one difference of each rule, a loosening if there is one.
+
+    Several tasks can yield the same rule.
+    """
     unique: dict[str, Difference] = {}
     for each in differences:
         if unique.setdefault(each.rule, each).effect != "loosening" == each.effect:
@@ -121,7 +127,10 @@ def _task_differences(
 
 
 def _place(file: TomlFile, key: Key) -> float:
-    """Return the line by which a rule is sorted: its own or its table's, rules of other files last."""
+    """Return the line by which a rule is sorted.
+
+    A rule that was removed has its table's, and rules of other files come last.
+    """
     return math.inf if file.own_line(key[:1]) is None else file.line(key)
 
 
@@ -156,7 +165,10 @@ def _template(config: Config) -> tuple[str, str] | None:
 
 
 def _check_differences(base: Config, head: Config) -> Iterator[Difference]:
-    """Yield the (model, task) pairs that only one side has, and changes in who gets a task later."""
+    """Yield the (model, task) pairs that only one side has.
+
+    A task that begins or ceases to check models added later differs as well.
+    """
     before, after = dict.fromkeys(base.pairs()), dict.fromkeys(head.pairs())
     lost = _group([pair for pair in before if pair not in after], head)
     for key, names in lost.items():
@@ -175,7 +187,10 @@ def _check_differences(base: Config, head: Config) -> Iterator[Difference]:
 
 
 def _group(pairs: list[tuple[str, str]], other: Config) -> dict[Key, list[str]]:
-    """Group pairs by the key that the other side lacks: the task, the model, or both together."""
+    """Group pairs by the key that the other side lacks.
+
+    This is the task, the model, or both together.
+    """
     groups: dict[Key, list[str]] = {}
     for model, task in pairs:
         if task not in other.tasks:

@@ -1,4 +1,7 @@
-"""One rule in the base and the head of a pull request: whether it differs, which way, and how that reads."""
+"""One rule in the base and the head of a pull request.
+
+Does it differ, which way, and how does that read?
+"""
 
 import json
 import math
@@ -16,7 +19,10 @@ NOT_PLAIN = "not plainly stricter"
 
 @dataclass(frozen=True)
 class Difference:
-    """A rule that differs, by its key; `part` names a part of another file."""
+    """A rule that differs, by its key.
+
+    `part` names a part of another file.
+    """
 
     key: Key
     base: str | None
@@ -40,7 +46,10 @@ class Difference:
 
 @dataclass(frozen=True)
 class Direction:
-    """The way in which a rule gets stricter: with a higher `rank` of its value, NaN where it has none."""
+    """The way in which a rule gets stricter.
+
+    A stricter value has a higher `rank`, and a value without a rank has NaN.
+    """
 
     rank: Callable[[Any], float]
     stricter: str
@@ -93,7 +102,10 @@ def difference(
 
 
 def effect_of(base: Any, head: Any, direction: Direction | None, why: str | None) -> tuple[Effect, str]:
-    """Return the effect of a change of one rule, and the reason: `why` where no direction gives one."""
+    """Return the effect of a change of one rule, and the reason.
+
+    The reason is `why` where no direction gives one.
+    """
     before, after = (math.nan, math.nan) if direction is None else (direction.rank(base), direction.rank(head))
     if direction is not None and after > before:
         return "tightening", direction.stricter
@@ -101,7 +113,9 @@ def effect_of(base: Any, head: Any, direction: Direction | None, why: str | None
 
 
 def texts(base: Any, head: Any) -> tuple[str | None, str | None]:
-    """Shorten two values, both from just before their first difference; None stays None.
+    """Shorten two values, both from just before their first difference.
+
+    None stays None.
 
     >>> texts([1, "a"], None)
     ('[1, "a"]', None)
@@ -123,7 +137,9 @@ def _cut(text: str, start: int) -> str:
 
 
 def toml_text(value: Any) -> str:
-    """Write a value about as TOML does, on one line, without a table's unset keys.
+    """Write a value about as TOML does, on one line.
+
+    The unset keys of a table are left out.
 
     >>> toml_text({"quant": "fp8", "gpus": 2, "spec": True, "kv": None})
     '{quant = "fp8", gpus = 2, spec = true}'
@@ -141,5 +157,8 @@ def toml_text(value: Any) -> str:
 
 
 def unreadable(key: Key, what: str, error: BadInput, part: str = "") -> Difference:
-    """Return the difference of a rule that cannot be read in the base, which counts as a loosening."""
+    """Return the difference of a rule that cannot be read in the base.
+
+    It counts as a loosening.
+    """
     return Difference(key, None, None, "loosening", f"the base's {what} cannot be read: {error.messages[0]}", part)

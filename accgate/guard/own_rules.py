@@ -28,11 +28,11 @@ SHOWN = ("verdict", "test", "n", "reference", "candidate", "gamma", "theta", "th
 def verdicts_beside(
     own: Config, evaluated: EvaluatedRun, decided: Decided, *, stored: bool
 ) -> tuple[tuple[Verdict, ...], Allowed]:
-    """Decide by a pull request's own rules, and return the verdicts that differ from those by the base's.
+    """Decide by a pull request's own rules.
 
-    These verdicts decide nothing. A check that was not evaluated under the own rules (other prompts, other settings of
-    the reply, more samples) is `inconclusive` and says so. The second result is the share of harmless changes that the
-    own rules fail at most.
+    Return the verdicts that differ from those by the base's rules. They decide nothing. A check that was not evaluated
+    under the own rules (other prompts, other settings of the reply, more samples) is `inconclusive` and says so. The
+    second result is how many harmless changes the own rules fail at most.
 
     Parameters
     ----------
@@ -93,7 +93,10 @@ def verdicts_beside(
 
 
 def _without_new_limits(own: Config, by_base: Sequence[Check]) -> Config:
-    """Return the rules without limits on costs that the base's checks lack, which begin with the merge."""
+    """Return the rules without limits on costs that the base's checks lack.
+
+    Such limits begin with the merge.
+    """
     limited = [{check.task.name for check in by_base if check.allowed_cost(name) is not None} for name in LIMITS]
     tasks = dict(own.tasks)
     for name, task in own.tasks.items():

@@ -1,4 +1,7 @@
-"""A reference of the base and its replacement, which tightens only where every score is at least as good."""
+"""A reference of the base and its replacement in a pull request.
+
+It tightens only where every score is at least as good.
+"""
 
 import math
 from collections.abc import Mapping
@@ -123,7 +126,10 @@ class ReferencePair:
 
     @property
     def is_derived(self) -> bool:
-        """Whether the head's figures follow from its scores, and it has as many digests of runs as the base."""
+        """Whether the head's figures follow from its scores.
+
+        It must have as many digests of runs as the base, too.
+        """
         assert self.after.scores is not None
         old, new = self.before.about, self.after.about
         computed = figures_of(self.after.scores)

@@ -1,4 +1,7 @@
-"""The files that rules are read from, which must lie in the repository of their accuracy.toml."""
+"""The files that rules are read from.
+
+They must lie in the repository of their accuracy.toml.
+"""
 
 import glob
 import os
@@ -24,7 +27,9 @@ LINK_FIX = "put a plain file there"
 
 
 def within(config: Config, tree: Tree) -> Config:
-    """Return the config, bound to a tree in which every file that its rules name must lie.
+    """Return the config, bound to a tree.
+
+    Every file that its rules name must lie in there.
 
     Raises
     ------
@@ -83,7 +88,10 @@ def _definition_faults(config: Config, name: str, tree: Tree) -> list[str]:
 
 
 def _named_faults(definition: Definition, tree: Tree) -> Iterator[str]:
-    """Yield the faults of the dataset, the solved examples, and the files of a metric's code."""
+    """Yield the faults of the files that a definition names.
+
+    They are the dataset, the solved examples, and a metric's code.
+    """
     content, folder = definition.content, definition.folder
     named: dict[Key, str | None] = {
         ("dataset", "file"): content.dataset.file,
@@ -108,15 +116,18 @@ def _picture_faults(config: Config, name: str, definition: Definition, tree: Tre
 
 
 def _own_places(task: TaskSettings) -> Iterator[tuple[str, str]]:
-    """Yield option and text of each folder or file that a task of lm-eval names."""
+    """Yield option and text of each file that an lm-eval task names.
+
+    Folders are included.
+    """
     for option in ("include_path", "files") if task.lm_eval is not None else ():
         yield from ((option, text) for text in texts_in(task.options.get(option)))
 
 
 def _link_faults(folder: Path, tree: Tree) -> Iterator[str]:
-    """Yield the links in a folder that leave the tree, and the files that Git LFS keeps elsewhere.
+    """Yield the links in a folder that leave the tree.
 
-    Folders behind other links are searched too, each once.
+    The files that Git LFS keeps elsewhere are faults too. Folders behind other links are searched, each once.
     """
     rest, seen = [folder], set()
     while rest:
@@ -134,13 +145,19 @@ def _link_faults(folder: Path, tree: Tree) -> Iterator[str]:
 
 
 def _code_faults(path: Path, folder: Path, tree: Tree) -> Iterator[str]:
-    """Yield the links that leave the tree, in a folder or beside a file of code."""
+    """Yield the links that leave the tree.
+
+    They are in a folder, or beside a file of code.
+    """
     place = code_folder(path, folder) if path.suffix == ".py" and path.is_file() else path
     yield from () if place is None else _link_faults(place, tree)
 
 
 def _is_outside(text: str) -> bool:
-    """Tell whether a text names a path outside of its folder, in any spelling that a loader knows."""
+    """Tell whether a text names a path outside of its folder.
+
+    Any spelling that a loader knows counts.
+    """
     place = text.rpartition("::")[2]  # where an archive lies
     return place.startswith(("/", "~")) or ".." in place.split("/") or place.casefold().startswith(("file:", "local:"))
 
@@ -162,24 +179,36 @@ def _hub_faults(definition: Definition) -> Iterator[str]:
 
 
 def _is_read_here(text: str, *, is_builder: bool) -> bool:
-    """Tell whether a loader would take a text of its options for a path of this machine."""
+    """Tell whether a loader would take a text for a local path.
+
+    The text is one of its options.
+    """
     return _is_outside(text) or (is_builder and bool(glob.glob(text.rpartition("::")[2], recursive=True)))  # noqa: PTH207
 
 
 def _into_trees(config: Config, key: Key, text: str, tree: Tree) -> Iterator[str]:
-    """Yield the absolute paths of judges' weights that lead into a checkout; elsewhere weights may lie."""
+    """Yield the absolute paths of judges' weights that lead into a checkout.
+
+    Elsewhere on the machine weights may lie.
+    """
     target = os.path.realpath(path_in(config.folder, text))
     if any(Path(target).is_relative_to(os.path.realpath(root)) for root in (tree.root, *tree.others)):
         yield config.source.error(key, f"names {text!r}, which is an absolute path into a checkout; {FIX}")
 
 
 def judge_digests(config: Config, judge: Judge) -> list[tuple[str, str]]:
-    """Return name and digest of every file of the repository that a judge's settings name."""
+    """Return name and digest of every file that a judge's settings name.
+
+    Weights outside of the repository are left out.
+    """
     return [(f"{text}/{file.name}", file_digest(file)) for text, file in judge_files(config, judge)]
 
 
 def included_digests(config: Config, task: TaskSettings) -> list[tuple[str, str]]:
-    """Return name and digest of every file of the repository that a task of lm-eval reads."""
+    """Return name and digest of every file that an lm-eval task reads.
+
+    Only the repository's own files count.
+    """
     files = () if task.lm_eval is None else included_files(task.options, config.folder)
     return sorted((os.path.relpath(file, config.folder), file_digest(file)) for file in files)
 
@@ -190,7 +219,10 @@ def picture_digests(config: Config, name: str, definition: Definition) -> list[t
 
 
 def _rows_file(config: Config, name: str, definition: Definition) -> Path | None:
-    """Return the file with a task's rows, None where they come from the hub or are generated."""
+    """Return the file with a task's rows.
+
+    Rows that come from the hub or are generated have none.
+    """
     if (own := config.tasks[name].dataset) is not None:
         return config.path(own)
     file = definition.content.dataset.file
@@ -198,7 +230,10 @@ def _rows_file(config: Config, name: str, definition: Definition) -> Path | None
 
 
 def _pictures(config: Config, name: str, definition: Definition) -> Iterator[tuple[int, str, Path]]:
-    """Yield row, text and folder of each picture that is a file, those of a joined source too."""
+    """Yield row, text and folder of each picture that is a file.
+
+    The pictures of a joined source are included.
+    """
     content, own = definition.content, config.tasks[name].dataset
     file, join = _rows_file(config, name, definition), content.dataset.join
     if not content.images:

@@ -1,4 +1,7 @@
-"""Environment variables that a pull request's models may name, and the hosts that may get them."""
+"""Environment variables that a pull request's models may name.
+
+Only certain hosts may get each of them.
+"""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -23,7 +26,7 @@ class Use(NamedTuple):
 
 
 def refuse_secrets(head: Config, base: Config | None) -> None:
-    """Refuse a pull request that sends an environment variable where the base does not allow it.
+    """Refuse to send an environment variable where the base does not allow it.
 
     The base allows what its `[gate] secrets` name, and what its models and judges do already.
 
@@ -83,7 +86,10 @@ def _uses(key: Key, engine: str, options: Mapping[str, Any]) -> Iterator[Use]:
 
 
 def _hosts(options: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the hosts to which the engine sends its key: each server, or the one that it starts."""
+    """Yield the hosts to which the engine sends its key.
+
+    They are its servers, or the one that it starts.
+    """
     urls = [str(url) for url in _list(options.get("base_url") or ())]
     if options.get("serve"):
         yield SERVE

@@ -1,4 +1,4 @@
-"""The guard's state: the rules that a pull request changes, and whether somebody approved that."""
+"""The guard's state, with the rules that a pull request changes."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -28,10 +28,10 @@ class RuleChange:
 
 @dataclass(frozen=True)
 class Guard:
-    """Whether a pull request left the gate's rules as strict as they were, or a loosening is approved.
+    """Whether a pull request left the gate's rules as strict as before.
 
-    Verdict and guard must both hold. `approved_by` names who approved a loosening for this very commit. `reason` says
-    what could not be read where the state is `unreadable`.
+    A loosening may be approved. Verdict and guard must both hold. `approved_by` names who approved a loosening for this
+    very commit. `reason` says what could not be read where the state is `unreadable`.
     """
 
     state: GuardState

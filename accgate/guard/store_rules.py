@@ -1,4 +1,7 @@
-"""The reference store as a rule: references, anchors, and which reference a check is compared with."""
+"""The reference store as a rule.
+
+References and anchors count, and which reference a check is compared with.
+"""
 
 import math
 import os
@@ -48,7 +51,10 @@ def store_differences(base: Config, head: Config) -> Iterator[Difference]:
 
 
 def _places(store: Path) -> set[str]:
-    """List every reference of a store as `folder/task.toml`, also where only its anchor is there."""
+    """List every reference of a store as `folder/task.toml`.
+
+    A reference of which only the anchor is there is included.
+    """
     files = [path.relative_to(store).as_posix() for path in store.glob("*/*.toml")]
     return {file.removesuffix(ANCHOR) + ".toml" if file.endswith(ANCHOR) else file for file in files}
 
@@ -75,7 +81,9 @@ def _reference_difference(name: str, old: Path, new: Path, base: Config, head: C
 
 
 def _is_higher_better(name: str, base: Config, head: Config) -> bool:
-    """Return the direction of a task's metric in the base, or in the head where the base has no such task.
+    """Return the direction of a task's metric in the base.
+
+    The head's counts where the base has no such task.
 
     Raises
     ------
@@ -87,7 +95,10 @@ def _is_higher_better(name: str, base: Config, head: Config) -> bool:
 
 
 def _is_plain(config: Config, name: str) -> bool:
-    """Tell whether a task decides on the mean of independent samples, without a share that may be lost."""
+    """Tell whether a task decides on the mean of independent samples.
+
+    A task that may lose a share of its reference is not plain either.
+    """
     if name not in config.tasks:
         return True
     settings = config.tasks[name]
@@ -141,7 +152,9 @@ def _summary(reference: Reference) -> str:
 
 
 def baseline_differences(base: Config, head: Config) -> Iterator[Difference]:
-    """Yield the checks of both sides that the head compares with another reference or model.
+    """Yield the checks that the head compares with something else.
+
+    They are checks of both sides, and get another reference, or another model to equal.
 
     Raises
     ------
@@ -166,7 +179,9 @@ def baseline_differences(base: Config, head: Config) -> Iterator[Difference]:
 
 
 def _dropped_differences(base: Config, head: Config) -> Iterator[Difference]:
-    """Yield the models that lose checks without a reference, because others of the head must equal them.
+    """Yield the models that lose checks without a reference.
+
+    They are no longer checked themselves once other models of the head must equal them.
 
     Raises
     ------
@@ -205,7 +220,10 @@ def _baseline_difference(model: str, task: str, base: Config, head: Config) -> I
 
 
 def _reference_file(config: Config, model: str, task: str) -> Path:
-    """Return the path of the reference that a check is compared with, which need not exist."""
+    """Return the path of the reference that a check is compared with.
+
+    It need not exist.
+    """
     settings = config.models[model]
     baseline = baseline_of(model, settings.variant, settings.baseline)
     return file_of(config.references, baseline, task)

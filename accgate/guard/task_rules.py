@@ -1,4 +1,7 @@
-"""The rules of one task that differ between two trees, at whatever level they are set."""
+"""The rules of one task that differ between two trees.
+
+They may be set at any level.
+"""
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -15,7 +18,10 @@ from accgate.tasks import DefinitionFile
 
 
 def _rank_of_cost(value: float | None) -> float:
-    """Rank a limit on a cost; no limit is the loosest."""
+    """Rank a limit on a cost.
+
+    No limit is the loosest.
+    """
     return -math.inf if value is None else down(value)
 
 
@@ -62,7 +68,10 @@ AS_WRITTEN = ("choose", "subset", "dataset", "options", "few_shot_dataset", *SET
 
 @dataclass(frozen=True)
 class TaskPair:
-    """A task of both trees as it is in effect in each, and the models that both check by it."""
+    """A task of both trees, as it is in effect in each.
+
+    `models` are those that both check by it.
+    """
 
     name: str
     before: EffectiveTask
@@ -125,7 +134,10 @@ class TaskPair:
             yield self._difference(name, key, (old, new), shown, why, PARTS.get(name, name))
 
     def _is_written(self, own: str, old: Any, new: Any) -> bool:
-        """Tell whether a key of the task's table differs, or names a file whose rows do."""
+        """Tell whether a key of the task's table differs.
+
+        A key that names a file counts as well, because its name does not show whether its rows differ.
+        """
         written = [getattr(settings, own) for settings in self._settings]
         if isinstance(old, RowsFile) or isinstance(new, RowsFile):
             return written != [None, None]
@@ -134,7 +146,10 @@ class TaskPair:
     def _difference(
         self, name: str, key: Key, values: Sequence[Any], shown: Iterable[Any], why: str | None = None, part: str = ""
     ) -> Difference:
-        """Return the difference of one value, a loosening where it is in doubt whether it is stricter."""
+        """Return the difference of one value.
+
+        A value that looks stricter is a loosening where that is in doubt.
+        """
         effect, reason = effect_of(values[0], values[1], self._directions.get(name), why)
         if effect == "tightening" and (doubt := self._doubt(name)) is not None:
             effect, reason = "loosening", doubt
@@ -142,7 +157,10 @@ class TaskPair:
 
     @property
     def _directions(self) -> Mapping[str, Direction]:
-        """Return which way each value is stricter; for means that depends on the metric."""
+        """Return which way each value is stricter.
+
+        For means that depends on the metric.
+        """
         rank = up if self.before.definition.higher_is_better else down
         means = {
             "target_mean": Direction(rank, "a better mean must hold", "a worse mean passes"),
@@ -151,7 +169,10 @@ class TaskPair:
         return {**PROVEN, **means}
 
     def _doubt(self, name: str) -> str | None:
-        """Say why a value that looks stricter may not be under the check's other rules."""
+        """Say why a value that looks stricter may not be.
+
+        The check's other rules can be the reason.
+        """
         both = self.before, self.after
         if not all(task.is_mean for task in both):
             return "a statistic decides, and not a mean of scores"
@@ -191,7 +212,10 @@ class TaskPair:
 
 
 def alpha_doubt(tasks: Iterable[EffectiveTask]) -> str | None:
-    """Say why a larger alpha may not be stricter for these tasks, None where it is."""
+    """Say why a larger alpha may not be stricter for these tasks.
+
+    Where it is stricter, this is None.
+    """
     for task in tasks:
         if not task.is_mean:
             return "a statistic decides, and not a mean of scores"
@@ -245,7 +269,10 @@ def judge_differences(base: Config, head: Config) -> Iterator[Difference]:
 
 
 def _judge_change(before: tuple[Config, str], after: tuple[Config, str]) -> str | None:
-    """Return None where two judges are the same, else what differs beside their tables, if anything."""
+    """Describe how two judges differ beside their tables.
+
+    Where the tables differ, the text is empty. Judges that do not differ give None.
+    """
     sides = [(config, config.judges[name]) for config, name in (before, after)]
     tables = [exact(asdict(judge)) + exact(judge.sampling.extra, in_order=True) for _, judge in sides]
     if tables[0] != tables[1]:

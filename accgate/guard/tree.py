@@ -1,4 +1,7 @@
-"""A repository's folder, within which paths in its files must stay, and the rules that a base's folder shows."""
+"""A repository's folder, within which the paths in its files must stay.
+
+The rules that a base's folder shows are found here as well.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +35,10 @@ class Tree:
     jobs: tuple[Path, ...] = ()
 
     def apart_from(self, workspace: Path | None) -> Tree:
-        """Return the tree in which no rule may lie in or around the folder that a job left for models."""
+        """Return the tree without the folder that a job left for models.
+
+        No rule may lie in that folder, nor in what is around it.
+        """
         if workspace is None:
             return self
         around = [workspace, *workspace.parents]
@@ -41,11 +47,11 @@ class Tree:
         return replace(self, others=(*self.others, *outermost), jobs=(*self.others, workspace, *checkout))
 
     def fault(self, folder: Path, name: str) -> str | None:
-        """Say why a name in a file of this folder does not stay in the tree, None where it does.
+        """Say why a name in a file of this folder leaves the tree.
 
-        No step may leave the tree, even where the end is in it again: in the base, after a merge or on another machine
-        the same name leads elsewhere. A missing file is no fault, but a link to nothing is one, because it does not
-        stand for a missing file.
+        A name that stays gives None. No step may leave the tree, even where the end is in it again: in the base, after
+        a merge or on another machine the same name leads elsewhere. A missing file is no fault, but a link to nothing
+        is one, because it does not stand for a missing file.
         """
         if os.path.isabs(name) or name.startswith("~"):  # noqa: PTH117 (a text of a user's)
             return "is an absolute path"
@@ -55,13 +61,19 @@ class Tree:
         return self._walk([*real.relative_to(os.path.realpath(self.root)).parts, *Path(name).parts])
 
     def fault_with_dots(self, folder: Path, name: str) -> str | None:
-        """Say the same of a name that some readers normalise first; both ways must lead to one place."""
+        """Say the same of a name that some readers normalise first.
+
+        Both ways must lead to one place.
+        """
         path = Path(os.path.realpath(folder)) / name
         is_one = os.path.realpath(path) == os.path.realpath(os.path.normpath(path))
         return self.fault(folder, name) or (None if is_one else "leads through a link and back with ..")
 
     def fault_of_config(self, config: Path) -> str | None:
-        """Say why the path of accuracy.toml itself does not stay in the tree, None where it does."""
+        """Say why the path of accuracy.toml itself leaves the tree.
+
+        A path that stays gives None.
+        """
         path = Path(os.path.abspath(config))  # noqa: PTH100 (resolve would follow links)
         return self._walk([*path.relative_to(self.root).parts])
 
@@ -97,14 +109,20 @@ class Tree:
 
 
 def _fault_at_end(path: Path, *, is_linked: bool) -> str | None:
-    """Say why nothing can be read where a path ends, None where something can or nothing was ever put."""
+    """Say why nothing can be read where a path ends.
+
+    A file that can be read gives None, and so does one that was never there.
+    """
     if is_linked and _identity(path) is None:
         return "leads through a link to where nothing is"
     return f"is {stand_in[0]}, in the commit too" if (stand_in := stand_in_of(path)) else None
 
 
 def _identity(path: Path) -> tuple[int, int] | None:
-    """Return what identifies a folder, also under another name (letters' case, mounts)."""
+    """Return what identifies a folder, also under another name.
+
+    Other letters' case and mounts are the same folder.
+    """
     try:
         about = path.stat()
     except (OSError, ValueError):
@@ -154,7 +172,9 @@ def _repository(folder: Path, widest: Path) -> Path:
 
 
 def trees_of(base: Path, head: Path) -> tuple[Path, Path]:
-    """Return the folders of two trees: the paths of one file in both, without their common end.
+    """Return the folders of two trees.
+
+    They are the paths of one file in both, without their common end.
 
     >>> [path.name for path in trees_of(Path("/base/gates/accuracy.toml"), Path("/head/gates/accuracy.toml"))]
     ['base', 'head']
@@ -195,7 +215,10 @@ def has_rules(base: Path, head: Path) -> bool:
 
 
 def _rule_files(root: Path, name: str) -> Iterator[Path]:
-    """Yield the files in a tree that are an accuracy.toml by their name or content."""
+    """Yield the files in a tree that are an accuracy.toml.
+
+    Either the name or the content of a file shows that.
+    """
     for folder, folders, files in os.walk(root):
         folders[:] = [each for each in folders if each.casefold() != GIT]
         for path in (Path(folder, each) for each in files if each.endswith(".toml")):
@@ -205,9 +228,10 @@ def _rule_files(root: Path, name: str) -> Iterator[Path]:
 
 
 def refuse_unread_references(base: Config, root: Path) -> None:
-    """Refuse a base whose references may be in a submodule, of which its tree has only an empty folder.
+    """Refuse a base whose references may be in a submodule.
 
-    Otherwise a pull request could bring its own in their place, which would look like the first ones.
+    Its tree has only an empty folder of a submodule. A pull request could bring its own references in their place,
+    which would look like the first ones.
 
     Raises
     ------
@@ -224,7 +248,10 @@ def refuse_unread_references(base: Config, root: Path) -> None:
 
 
 def _mode(path: Path) -> int | None:
-    """Return the mode of the file, folder or link at a path, None where there is nothing."""
+    """Return the mode of the file, folder or link at a path.
+
+    Where there is nothing, this is None.
+    """
     try:
         return path.lstat().st_mode
     except (FileNotFoundError, NotADirectoryError):

@@ -1,4 +1,7 @@
-"""Failures that GitHub reports, one exception for each kind; none changes a verdict."""
+"""Failures that GitHub reports, with one exception for each kind.
+
+None of them changes a verdict.
+"""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -15,7 +18,10 @@ class CannotPublish(Exception):
 
 
 class CannotReach(CannotPublish):
-    """The server does not answer, fails again and again, or limits requests for longer than anybody waits."""
+    """The server does not answer, fails again and again, or limits requests.
+
+    A limit counts once the client may not wait for its end.
+    """
 
 
 class Unreadable(CannotPublish):
@@ -23,7 +29,10 @@ class Unreadable(CannotPublish):
 
 
 class MissingPermission(CannotPublish):
-    """The token may not do this; the message names the line of `permissions:` to add."""
+    """The token may not do this.
+
+    The message names the line of `permissions:` to add.
+    """
 
 
 class NotFound(CannotPublish):
@@ -31,7 +40,10 @@ class NotFound(CannotPublish):
 
 
 class Refused(CannotPublish):
-    """GitHub understood the request and refused it; the message holds its reasons."""
+    """GitHub understood the request and refused it.
+
+    The message holds GitHub's reasons.
+    """
 
 
 class Uncertain(CannotPublish):
@@ -52,9 +64,10 @@ REFUSALS = {
 
 
 def failure(status: int, headers: Mapping[str, str], body: Any, *, what: str, needs: str) -> CannotPublish:
-    """Return the exception for a response of status 400 or more that is no rate limit.
+    """Return the exception for a response of status 400 or more.
 
-    `what` is the method and path, and `needs` the permission of the operation, as `checks: write`.
+    The response is no rate limit. `what` is the method and path, and `needs` the permission of the operation, as
+    `checks: write`.
 
     >>> print(failure(403, {}, {"message": "no"}, what="POST /x", needs="checks: write"))
     POST /x: the token lacks a permission (403: no); add `checks: write` to `permissions:` of the job
@@ -75,7 +88,9 @@ def failure(status: int, headers: Mapping[str, str], body: Any, *, what: str, ne
 
 
 def reasons(body: Any) -> str:
-    """Return GitHub's own message with its errors, on one line of at most 1,000 characters.
+    """Return GitHub's own message with its errors.
+
+    The text is one line of at most 1,000 characters.
 
     >>> reasons({"message": "Validation Failed", "errors": [{"field": "body", "code": "invalid"}, "too long"]})
     'Validation Failed: body invalid; too long'
@@ -95,7 +110,7 @@ def _reason(error: Any) -> str:
 
 
 def _grant(accepted: str, needs: str) -> list[str]:
-    """Return the lines of `permissions:` to add.
+    """Return the lines to add to the permissions of the job.
 
     GitHub's own alternatives (`accepted`) win over `needs` where they do not include it.
     """
@@ -110,7 +125,10 @@ def _grant(accepted: str, needs: str) -> list[str]:
 
 @contextmanager
 def as_promised(what: str) -> Iterator[None]:
-    """Raise `Unreadable` where the code inside misses a part of an answer that GitHub's API promises."""
+    """Raise `Unreadable` where the code inside misses a part of an answer.
+
+    GitHub's API promises the part.
+    """
     try:
         yield
     except (AttributeError, KeyError, TypeError, ValueError) as error:

@@ -112,7 +112,10 @@ class Client:
         return self._request("PATCH", path, body=body, needs=needs, again=again).body
 
     def delete(self, path: str, *, needs: str) -> None:
-        """Delete something, or raise NotFound."""
+        """Delete something.
+
+        NotFound is raised where it does not exist.
+        """
         self._request("DELETE", path, needs=needs)
 
     def graphql(self, query: str) -> Any:

@@ -16,7 +16,10 @@ _FILE_MODES = ("100644", "100755")
 
 @dataclass(frozen=True)
 class Entry:
-    """The object at a path of a tree; `type` is `blob`, `tree` or `commit`."""
+    """The object at a path of a tree.
+
+    Its `type` is `blob`, `tree` or `commit`.
+    """
 
     type: str
     mode: str
@@ -49,7 +52,10 @@ class Git:
         return Commit(row["sha"], row["tree"]["sha"])
 
     def tip(self, branch: str) -> str | None:
-        """Return the commit that a branch is at, None without such a branch."""
+        """Return the commit that a branch is at.
+
+        A branch that does not exist gives None.
+        """
         try:
             row = self._client.get(f"{self._path}/ref/{_escape(branch)}", needs=_READ)
         except NotFound:
@@ -57,7 +63,9 @@ class Git:
         return str(row["object"]["sha"])
 
     def folder(self, tree: str, path: str) -> dict[str, Entry]:
-        """Return everything in a folder of a tree by its path there, nothing without such a folder.
+        """Return everything in a folder of a tree, by its path there.
+
+        The result is empty without such a folder.
 
         Raises
         ------
@@ -74,7 +82,9 @@ class Git:
         return self._entries(tree, recursive=True)
 
     def file(self, commit: Commit, path: str) -> bytes:
-        """Return the content of a file in the root of a commit, empty without such a file.
+        """Return the content of a file in the root of a commit.
+
+        The content is empty without such a file.
 
         Raises
         ------
@@ -104,7 +114,9 @@ class Git:
         return self._write("commits", {"message": message, "tree": tree, "parents": parents})
 
     def move_branch(self, branch: str, tip: str | None, sha: str) -> None:
-        """Move a branch from its tip to a commit, or begin it where the tip is None.
+        """Move a branch from its tip to a commit.
+
+        A tip of None begins the branch.
 
         Raises
         ------
@@ -131,10 +143,16 @@ class Git:
         return self._write("blobs", {"content": base64.b64encode(content).decode(), "encoding": "base64"})
 
     def _write(self, kind: str, body: Mapping[str, Any]) -> str:
-        """Write an object, and return its name. To write it twice does no harm, because nothing leads to it yet."""
+        """Write an object, and return its name.
+
+        To write it twice does no harm, because nothing leads to it yet.
+        """
         return str(self._client.post(f"{self._path}/{kind}", body, needs=_WRITE, again=True)["sha"])
 
 
 def _escape(branch: str) -> str:
-    """Write a branch as one part of a path, as GitHub's OpenAPI description and Octokit do."""
+    """Write a branch as one part of a path.
+
+    GitHub's OpenAPI description and Octokit do so too.
+    """
     return quote(f"heads/{branch}", safe="")

@@ -31,7 +31,10 @@ class User:
 
 @dataclass(frozen=True)
 class Repository:
-    """A repository; `full_name` is "owner/name"."""
+    """A repository.
+
+    `full_name` is "owner/name".
+    """
 
     full_name: Text
     default_branch: Text | None = None
@@ -40,7 +43,10 @@ class Repository:
 
 @dataclass(frozen=True)
 class Side:
-    """The head or base of a pull request; `repo` is None for a deleted fork."""
+    """The head or base of a pull request.
+
+    `repo` is None for a deleted fork.
+    """
 
     sha: Sha
     repo: Repository | None
@@ -52,13 +58,19 @@ class Side:
         return None if self.repo is None else self.repo.full_name
 
     def is_in(self, repository: str) -> bool:
-        """Tell whether it is a branch of this repository, in any case of letters."""
+        """Tell whether it is a branch of this repository.
+
+        Names of repositories differ by more than letters' case.
+        """
         return self.repository is not None and self.repository.lower() == repository.lower()
 
 
 @dataclass(frozen=True)
 class PullRequest:
-    """A pull request; `author` is None for a deleted account."""
+    """A pull request.
+
+    `author` is None for a deleted account.
+    """
 
     number: Count
     head: Side
@@ -86,7 +98,10 @@ class Review:
 
 @dataclass(frozen=True)
 class WorkflowRun:
-    """A run of a workflow; `head_repository` is "owner/name", None for a deleted fork."""
+    """A run of a workflow.
+
+    `head_repository` is "owner/name", None for a deleted fork.
+    """
 
     id: Whole
     head_sha: Sha
@@ -105,6 +120,9 @@ class IssueEvent:
 
 
 def object_of(shape: type[T], answer: Any, what: str) -> T:
-    """Read an answer as an object of this shape, or raise `Unreadable`, which names `what`."""
+    """Read an answer as an object of this shape.
+
+    `Unreadable`, which names `what`, is raised for any other answer.
+    """
     with as_promised(what):
         return adapter_of(shape).validate_python(answer)

@@ -1,4 +1,4 @@
-"""One request to GitHub: its time-outs, its answer within limits, and the servers that get the token."""
+"""One request to GitHub, with its time-outs and limits."""
 
 import json
 from collections.abc import Callable, Mapping
@@ -80,7 +80,9 @@ def origin_of(url: str) -> str:
 
 
 def within(origin: str, base: str, link: str) -> str | None:
-    """Resolve a link on the page `base`, or return None where it leads to another origin.
+    """Resolve a link on the page `base`.
+
+    A link to another origin gives None.
 
     >>> within("https://ghe.example:443", "https://ghe.example/api/v3/", "/api/v3/x?page=2")
     'https://ghe.example/api/v3/x?page=2'
