@@ -159,7 +159,7 @@ def _client_of(event: Event) -> Client:
     token = next((os.environ[name] for name in TOKENS if os.environ.get(name)), "")
     if not token:
         raise CannotPublish(f"there is no token in {' or '.join(TOKENS)}; pass the job's github.token")
-    return Client(event.api_url, token, graphql_url=event.graphql_url)
+    return Client(event.api_url, token)
 
 
 def fail_job(name: str, error: Exception, code: int = CANNOT_EVALUATE) -> int:

@@ -9,7 +9,8 @@ from pathlib import Path, PurePosixPath
 from accgate.config.config import load_config
 from accgate.errors import AccgateError, BadInput
 from accgate.github.api.client import Client
-from accgate.github.branch import NewFiles, push_files, repository_of
+from accgate.github.api.objects import Repository, object_of
+from accgate.github.branch import NewFiles, push_files
 from accgate.github.check_runs import Annotation, Conclusion, Level, allowed_conclusion, finish_check_run, settle_rivals
 from accgate.github.comments import State, When, comment_key, put_comment
 from accgate.github.event import Event, check_run_name
@@ -103,13 +104,11 @@ class Announcement:
             pictures=pictures,
         )
         flips, template, cause = None, None, None
-        try:
+        with collect_troubles("the comment lacks a part", self.troubles):
             if not options.untrusted:
                 cause = _cause(outcome, options.result.parent)
                 template = template_of(options.trees)
                 flips = None if outcome.result is None else flips_of_result(outcome.result, options.result.parent)
-        except BadInput as error:
-            self.troubles.append(f"the comment lacks a part: {error}")
         body = render_comment(
             outcome.result, about, guard=guard, flips=flips, failure=outcome.failure, cause=cause, template=template
         )
@@ -241,11 +240,11 @@ def push_pictures(client: Client, event: Event, branch: str, result: Result) -> 
     drawn = {} if result.verdict == "pass" or event.number is None else forest_files(worst_first(result.checks))
     if len(drawn) != 2:
         return None
-    about = repository_of(client, event)
+    about = object_of(Repository, client.get(f"/repos/{event.repository}", needs="metadata: read"), event.repository)
     if about.private:
         return None
     if branch.removeprefix("refs/heads/") in {about.default_branch, event.base_branch, event.head_branch}:
-        raise BadInput(f"picture-branch: {branch} is a branch of people; name one for pictures alone")
+        raise BadInput(f"picture-branch: {branch} is a branch that people use; name one for pictures alone")
     start = f"{event.number}-{event.head_sha[:12]}-{event.source_run_id}"
     files = {f"{start}-{name}": text.encode() for name, text in drawn.items()}
     first = next(iter(files))

@@ -11,8 +11,7 @@ from accgate.errors import BadInput
 from accgate.github.api.answers import Refused, as_promised
 from accgate.github.api.client import Client
 from accgate.github.api.git_data import Commit, Git
-from accgate.github.api.objects import Repository, object_of
-from accgate.github.event import Event, read_event
+from accgate.github.event import Event
 
 ATTEMPTS = 12  # jobs of a matrix that end together all write to one branch
 UNMOVED = 3  # refusals in a row while the branch does not move: then no other job is the cause
@@ -42,33 +41,7 @@ class NewFiles:
     message: str
 
 
-def repository_of(client: Client, event: Event) -> Repository:
-    """Read the event's repository."""
-    return object_of(Repository, client.get(f"/repos/{event.repository}", needs="metadata: read"), event.repository)
-
-
-def refuse_other_event(environ: Mapping[str, str]) -> None:
-    """Refuse a job of GitHub Actions whose event is not the default branch's.
-
-    Raises
-    ------
-    BadInput
-        Which event or branch it is.
-    """
-    if environ.get("GITHUB_ACTIONS") != "true":
-        return
-    event, ref = read_event(environ), environ.get("GITHUB_REF", "")
-    _refuse_of_anybody(event)
-    if event.default_branch is not None and ref != f"refs/heads/{event.default_branch}":
-        raise BadInput(f"{ref or 'the run'} is not the default branch {event.default_branch}")
-
-
-def _refuse_of_anybody(event: Event) -> None:
-    if event.name.startswith("pull_request") or event.name in ("merge_group", "workflow_run", "issue_comment"):
-        raise BadInput(f"the event {event.name} is not one of the default branch; do this after push or schedule")
-
-
-def refuse_other_branch(client: Client, event: Event, ref: str, branch: str) -> None:
+def refuse_other_branch(event: Event, ref: str, branch: str = "") -> None:
     """Refuse runs of any branch but the default one.
 
     The others are of code that nobody merged, such as a pull request's.
@@ -76,13 +49,15 @@ def refuse_other_branch(client: Client, event: Event, ref: str, branch: str) -> 
     Raises
     ------
     BadInput
-        For any other branch, for an event that anybody can cause, and where the history's `branch` is the default one:
-        it would get commits that nobody looked at.
+        For any other branch, for an event that anybody can cause, and where the `branch` to write to is the default
+        one: it would get commits that nobody looked at.
     """
-    _refuse_of_anybody(event)
-    default = repository_of(client, event).default_branch
-    if default is None or ref != f"refs/heads/{default}":
-        raise BadInput(f"{ref or 'the run'} is not the default branch {default}; only its runs belong to the history")
+    if event.name.startswith("pull_request") or event.name in ("merge_group", "workflow_run", "issue_comment"):
+        raise BadInput(f"the event {event.name} is not one of the default branch; do this after push or schedule")
+    # The event of a schedule does not name the default branch, and has no other.
+    default = ref.removeprefix("refs/heads/") if event.name == "schedule" else event.default_branch
+    if not default or ref != f"refs/heads/{default}":
+        raise BadInput(f"{ref or 'the run'} is not the default branch {default or 'of the repository'}")
     if branch.removeprefix("refs/heads/") == default:
         raise BadInput(f"--branch: {branch} is the default branch; name one for the history alone")
 

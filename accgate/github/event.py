@@ -48,7 +48,6 @@ class Event:
     source_run_id: int = 0
     source_run_attempt: int = 1
     api_url: str = ""
-    graphql_url: str = ""
     server_url: str = ""
 
     @property
@@ -151,7 +150,6 @@ def read_event(environ: Mapping[str, str]) -> Event:
         source_run_id=run_id,
         source_run_attempt=attempt,
         api_url=(environ.get("GITHUB_API_URL") or "https://api.github.com").rstrip("/"),
-        graphql_url=environ.get("GITHUB_GRAPHQL_URL", ""),
         server_url=(environ.get("GITHUB_SERVER_URL") or "https://github.com").rstrip("/"),
     )
     if name.startswith("pull_request"):

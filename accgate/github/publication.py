@@ -17,7 +17,7 @@ from accgate.inputs.parquet import without_native_readers
 from accgate.report.ending import guard_ending
 
 UNSURE = Guard("unreadable", reason="the base commit has rules, but they were not used; run the gate with --base")
-CONTRADICTED = Guard("unreadable", reason="the result used a base's rules, but the files of the base commit hold none")
+CONTRADICTED = Guard("unreadable", reason="the result used a base's rules, but the files of the base commit have none")
 
 
 @without_native_readers()

@@ -27,7 +27,6 @@ def job(
         "GITHUB_SHA": "b" * 40,
         "GITHUB_REF_NAME": "main",
         "GITHUB_API_URL": hub.url,
-        "GITHUB_GRAPHQL_URL": f"{hub.url}/graphql",
         "GITHUB_SERVER_URL": "https://github.example",
         "GITHUB_RUN_ID": "50",
         "GITHUB_RUN_ATTEMPT": "1",

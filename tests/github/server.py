@@ -117,7 +117,7 @@ class GitHub:
         facts: dict[str, Any] = {"name": "pull_request", "head_sha": HEAD, "number": 7, "author": "ann"}
         facts |= {"repository": repository, "head_repository": repository, "head_branch": "change"}
         facts |= {"base_branch": "main", "default_branch": "main", "run_id": run_id, "source_run_id": run_id}
-        facts |= {"api_url": self.url, "graphql_url": f"{self.url}/graphql", "server_url": self.store.web}
+        facts |= {"api_url": self.url, "server_url": self.store.web}
         return Event(**facts | changes)
 
     # HTTP

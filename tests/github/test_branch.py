@@ -195,7 +195,7 @@ def test_an_answer_that_is_not_as_promised_is_no_traceback(hub: GitHub, monkeypa
 class TestCommand:
     @pytest.fixture(autouse=True)
     def job(self, hub: GitHub, tmp_path: Path, monkeypatch: Patch) -> Path:
-        (tmp_path / "event.json").write_text("{}")
+        (tmp_path / "event.json").write_text('{"repository": {"default_branch": "main"}}')
         (tmp_path / "accgate.json").write_text(to_json(result_of(verdict_of("regression"))))
         variables = {
             "GITHUB_EVENT_NAME": "push", "GITHUB_EVENT_PATH": str(tmp_path / "event.json"), "GITHUB_SHA": "c" * 40,
@@ -231,7 +231,8 @@ class TestCommand:
     ) -> None:
         monkeypatch.setenv(variable, value)
         workflow_run = {"id": 1, "head_sha": "a" * 40}
-        payload = {"action": "opened", "pull_request": hub.store.add_pull(7), "workflow_run": workflow_run}
+        payload = json.loads((job / "event.json").read_text())
+        payload |= {"pull_request": hub.store.add_pull(7), "workflow_run": workflow_run}
         (job / "event.json").write_text(json.dumps(payload))
         assert main(["history", "push", "accgate.json"]) == 2
         assert fault in capsys.readouterr().err

@@ -18,7 +18,7 @@ import pytest
 from accgate.github.api.answers import CannotReach, Refused
 from accgate.github.api.client import Client
 from accgate.github.approvals import find_approval, fork_is_allowed
-from accgate.github.branch import push_files, refuse_other_branch
+from accgate.github.branch import push_files
 from accgate.github.check_runs import Annotation, check_runs, finish_check_run, open_check_run
 from accgate.github.comments import State, comment_key, own_login, put_comment
 from accgate.github.event import find_pull_request
@@ -261,7 +261,6 @@ def test_references_are_proposed(client: Client, hub: GitHub, tmp_path: Path, ho
 
 def test_runs_are_put_into_a_history(client: Client, hub: GitHub) -> None:
     hub.store.commit("main", {"README.md": "hello"})
-    refuse_other_branch(client, hub.event(name="push"), "refs/heads/main", "accgate-history")
     for day in (1, 2, 2):
         add = partial(add_to, run=run(day), name=NAME, page=html_page)
         push_files(client, REPOSITORY, "accgate-history", NAME, add)

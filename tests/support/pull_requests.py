@@ -74,7 +74,7 @@ class Job:
             monkeypatch.delenv(key)
         for key, value in self.variables.items():
             monkeypatch.setenv(key, value)
-        self.write(event_of(hub) if name.startswith("pull_request") else {})
+        self.write(event_of(hub) if name.startswith("pull_request") else {"repository": {"default_branch": "main"}})
 
     def write(self, payload: Mapping[str, Any]) -> None:
         self.event.write_text(json.dumps(payload), encoding="utf-8")
