@@ -50,7 +50,8 @@ class Client:
             state = "holds characters that no token has" if token else "is empty"
             raise CannotPublish(f"the token for {api_url} {state}; pass the job's github.token")
         self.api_url = api_url.rstrip("/")
-        self.graphql_url = re.sub(r"/api/v3$", "/api", self.api_url) + "/graphql"  # GitHub Enterprise Server's has no v3
+        # Beside the REST API, which GitHub Enterprise Server has at /api/v3.
+        self.graphql_url = re.sub(r"/api/v3$", "/api", self.api_url) + "/graphql"
         self._token = token
         self._origin = origin_of(self.api_url)
         self._sleep, self._clock, self._luck = sleep, clock, luck
