@@ -53,7 +53,7 @@ def test_one_check_a_pass_and_what_is_no_pull_request_have_no_picture(hub: GitHu
 
 def test_a_branch_of_people_is_refused(hub: GitHub) -> None:
     for branch in ("main", "refs/heads/main", "change"):
-        with pytest.raises(BadInput, match="is a branch of people"):
+        with pytest.raises(BadInput, match="is a branch that people use"):
             push(hub, branch=branch)
 
 

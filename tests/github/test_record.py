@@ -86,11 +86,6 @@ def test_the_missing_references_become_a_commit_and_a_second_request_finds_none(
     assert "Every check has a reference; /accgate accept REASON" in html.unescape(replies(pull.hub)[-1])
 
 
-def test_who_cannot_write_records_nothing(pull: PullRequest) -> None:
-    assert pull.respond(by="rita")["command"] == "none"
-    assert "no write permission" in replies(pull.hub)[0]
-
-
 @pytest.mark.parametrize("name", ["sums.toml", "sums.anchor.toml", "sums.replies.jsonl.gz"])
 def test_a_recording_job_that_touches_another_reference_is_refused(pull: PullRequest, name: str) -> None:
     pull.respond()
