@@ -23,7 +23,6 @@ ACTION, REPORT = load_yaml(ROOT / "action.yml"), load_yaml(ROOT / "report/action
 ACTIONS = {REPOSITORY: ACTION, f"{REPOSITORY}/report": REPORT}
 CI = sorted((ROOT / "docs/ci").iterdir())
 EXAMPLES = sorted((ROOT / ".github/examples").glob("*.yml"))
-WORKFLOWS = [*EXAMPLES, *sorted((ROOT / ".github/workflows").glob("*.yml"))]
 DOCS = (ROOT / "docs/action.md").read_text(encoding="utf-8")
 
 
