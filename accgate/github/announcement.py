@@ -64,9 +64,9 @@ class Options:
 
 @dataclass(frozen=True)
 class Announcement:
-    """An outcome and its readers.
+    """The announcement of an outcome.
 
-    `troubles` gets what could not be written.
+    `troubles` gets a line for each part that could not be written.
     """
 
     options: Options

@@ -1,6 +1,6 @@
 """One rule in the base and the head of a pull request.
 
-Does it differ, which way, and how does that read?
+This module tells whether it differs and which way, and shortens both values.
 """
 
 import json

@@ -46,7 +46,7 @@ class ReferencePair:
         plainly stricter: one sample raised far enough makes their differences spread so much that no test finds a drop.
         The same holds for clusters and repeats, and a statistic such as a calibration error can get better or worse
         with any score. A mean of more samples is not stricter either: its error is smaller, so that a run that was
-        inconclusive passes. Nor does it prove anything who made the replacement, when and why.
+        inconclusive passes. Who made the replacement, when and why, proves nothing.
         """
         old, new = self.before.about, self.after.about
         if not self.decides_mean or self.other_fields or (self.before.scores is None) != (self.after.scores is None):

@@ -112,7 +112,7 @@ def _is_plain(config: Config, name: str) -> bool:
 def _replies_difference(name: str, old: Path, new: Path) -> Iterator[Difference]:
     """Yield the difference of replies beside a reference that is no looser.
 
-    Reports show them as the answers of before.
+    Reports show these replies as the reference's answers.
     """
     before, after = (digest[:12] if (digest := _digest(path)) else None for path in (old, new))
     if before is None and after is not None:

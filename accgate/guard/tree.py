@@ -27,7 +27,7 @@ GIT = ".git"
 class Tree:
     """A repository's folder, and the folders of other checkouts, which may lie within it.
 
-    `jobs` are the others once the folders are known in which a job left files for models.
+    `jobs` are those folders and the one in which a job left files for models.
     """
 
     root: Path
@@ -61,9 +61,9 @@ class Tree:
         return self._walk([*real.relative_to(os.path.realpath(self.root)).parts, *Path(name).parts])
 
     def fault_with_dots(self, folder: Path, name: str) -> str | None:
-        """Say the same of a name that some readers normalise first.
+        """Say why a name leaves the tree, also for readers that normalise it.
 
-        Both ways must lead to one place.
+        With and without its `..` the name must lead to one place.
         """
         path = Path(os.path.realpath(folder)) / name
         is_one = os.path.realpath(path) == os.path.realpath(os.path.normpath(path))

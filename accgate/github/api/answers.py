@@ -18,10 +18,7 @@ class CannotPublish(Exception):
 
 
 class CannotReach(CannotPublish):
-    """The server does not answer, fails again and again, or limits requests.
-
-    A limit counts once the client may not wait for its end.
-    """
+    """The server does not answer, fails again and again, or limits requests too long."""
 
 
 class Unreadable(CannotPublish):
@@ -112,7 +109,7 @@ def _reason(error: Any) -> str:
 def _grant(accepted: str, needs: str) -> list[str]:
     """Return the lines to add to the permissions of the job.
 
-    GitHub's own alternatives (`accepted`) win over `needs` where they do not include it.
+    This is `needs`, unless GitHub's header of accepted permissions names others alone.
     """
     # https://docs.github.com/en/rest/using-the-rest-api/troubleshooting-the-rest-api: "," is and, ";" is or
     alternatives = [
@@ -125,10 +122,7 @@ def _grant(accepted: str, needs: str) -> list[str]:
 
 @contextmanager
 def as_promised(what: str) -> Iterator[None]:
-    """Raise `Unreadable` where the code inside misses a part of an answer.
-
-    GitHub's API promises the part.
-    """
+    """Raise `Unreadable` where the code inside misses what GitHub's API promises."""
     try:
         yield
     except (AttributeError, KeyError, TypeError, ValueError) as error:

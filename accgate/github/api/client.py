@@ -178,7 +178,7 @@ class Client:
     def _new_address(self, what: str, url: str, answer: Answer) -> str:
         """Return the new address of a moved repository.
 
-        Another server's is refused, where the token must not go.
+        An address on another server is refused, because the token must not go there.
         """
         location = answer.headers.get("location")
         if answer.status not in (301, 302, 307, 308) or location is None:

@@ -103,10 +103,10 @@ class Git:
 
         `move_branch` brings it onto a branch.
         """
-        rows = [
-            {"path": path, "mode": "100644", "type": "blob", "sha": self._write_blob(content)}
-            for path, content in sorted(files.items())
-        ]
+        rows = []
+        for path, content in sorted(files.items()):
+            blob = {"content": base64.b64encode(content).decode(), "encoding": "base64"}
+            rows.append({"path": path, "mode": "100644", "type": "blob", "sha": self._write("blobs", blob)})
         base = {} if parent is None else {"base_tree": parent.tree}
         tree = self._write("trees", {**base, "tree": rows})
         parents = [] if parent is None else [parent.sha]
@@ -138,9 +138,6 @@ class Git:
         if answer.get("truncated"):
             raise Unreadable(f"{self._path}/trees/{tree}: GitHub lists only a part of so large a folder")
         return {row["path"]: Entry(row["type"], row["mode"], row["sha"]) for row in answer["tree"]}
-
-    def _write_blob(self, content: bytes) -> str:
-        return self._write("blobs", {"content": base64.b64encode(content).decode(), "encoding": "base64"})
 
     def _write(self, kind: str, body: Mapping[str, Any]) -> str:
         """Write an object, and return its name.

@@ -60,7 +60,7 @@ class Side:
     def is_in(self, repository: str) -> bool:
         """Tell whether it is a branch of this repository.
 
-        Names of repositories differ by more than letters' case.
+        Upper and lower case are the same to GitHub.
         """
         return self.repository is not None and self.repository.lower() == repository.lower()
 
