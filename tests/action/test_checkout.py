@@ -38,6 +38,14 @@ def test_the_base_is_exported_whole_and_by_its_own_attributes(runner: Runner, do
     assert git(space, "rev-parse", "--is-shallow-repository") == "false"
 
 
+def test_a_filter_of_the_machine_does_not_run_though_a_commit_names_it(runner: Runner, docker: FakeDocker) -> None:
+    (runner.workspace / ".gitattributes").write_text("accuracy.toml filter=mine\n")
+    base = commit(runner.workspace, "base")
+    (runner.folder / "home/.gitconfig").write_text('[filter "mine"]\n\tsmudge = echo mine\n')
+    assert runner.prepare(ACCGATE_BASE_SHA=base).code == 0
+    assert (runner.work / "base/accuracy.toml").read_text() == "head\n"
+
+
 def test_what_models_may_use_is_copied_without_what_holds_logins(runner: Runner, docker: FakeDocker) -> None:
     space = runner.workspace
     git(space, "config", "http.https://github.com/.extraheader", f"AUTHORIZATION: basic {TOKEN}")

@@ -6,20 +6,15 @@ import pytest
 
 from accgate.github.api.answers import CannotPublish
 from accgate.github.approvals import find_approval, fork_is_allowed
-from tests.github.server import GitHub
 from tests.github.store import HEAD
 from tests.support.servers import Fault
 
 OTHER = "c" * 40
 
 
-@pytest.fixture
-def hub():
-    with GitHub() as hub:
-        hub.store.add_pull(7)
-        hub.store.add_check_run({"name": "accgate", "head_sha": HEAD, "status": "in_progress"})
-        hub.store.permissions["ann"] = "write"
-        yield hub
+@pytest.fixture(autouse=True)
+def author(hub):
+    hub.store.permissions["ann"] = "write"
 
 
 def found(hub, **event):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -30,11 +29,9 @@ BRANCH = "accgate-history"
 REF = f"refs/heads/{BRANCH}"
 
 
-@pytest.fixture
-def hub() -> Iterator[GitHub]:
-    with GitHub() as hub:
-        hub.store.commit("main", {"README.md": "hello"})
-        yield hub
+@pytest.fixture(autouse=True)
+def main_branch(hub: GitHub) -> None:
+    hub.store.commit("main", {"README.md": "hello"})
 
 
 def push(hub: GitHub, made: Run, *, branch: str = BRANCH, page: bool = False, **how: Any) -> tuple[str, Addition]:

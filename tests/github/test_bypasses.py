@@ -38,43 +38,6 @@ def fail(*_: Any, **__: Any) -> Any:
 # --- a base that looks as if it had no rules ---
 
 
-def a_link_to_nowhere(base: Path) -> Path:
-    base.rename(base.parent / "was.toml")
-    base.symlink_to("module/accuracy.toml")
-    return base
-
-
-def a_submodule(base: Path) -> Path:
-    shutil.rmtree(base.parent)
-    base.parent.mkdir()
-    return base
-
-
-@pytest.mark.parametrize("hide", [a_link_to_nowhere, a_submodule])
-def test_a_base_whose_rules_are_only_out_of_sight_is_no_bootstrap(
-    gate: Gate, hide: Callable[[Path], Path], capsys: Capture
-) -> None:
-    for project in (gate.base, gate.head):  # the rules stand in a folder of the repository
-        root = project.folder.with_name(f"{project.folder.name}-tree")
-        root.mkdir()
-        (root / "README").touch()
-        shutil.move(project.folder, root / "gates")
-        project.__init__(root / "gates")
-    hide(gate.base.config)
-    gate.head.answer(right_but(60))
-    assert gate.job.start() == 0
-    assert gate.pull.run() == 2
-    assert "bootstrap" not in capsys.readouterr().out
-    trees = ("--head", str(gate.head.folder.parent), "--base", str(gate.base.folder.parent))
-    assert gate.job.publish(gate.result, *trees, "--config", "gates/accuracy.toml", "--exit-code", "2") == 2
-    assert not is_green(gate)
-    assert gate.head.run() == 1  # and were a bootstrap's result there
-    data = json.loads(gate.result.read_text())
-    gate.result.write_text(json.dumps(data | {"rules": "bootstrap"}))
-    assert gate.job.publish(gate.result, *trees, "--config", "gates/accuracy.toml") != 0
-    assert not is_green(gate)
-
-
 @pytest.mark.parametrize(
     "break_",
     [

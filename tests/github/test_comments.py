@@ -6,20 +6,13 @@ import pytest
 
 from accgate.github.api.answers import CannotReach
 from accgate.github.comments import State, comment_key, own_login, put_comment
-from tests.github.server import TOKEN, GitHub
+from tests.github.server import TOKEN
 from tests.github.store import BOT
 from tests.support.servers import Fault
 
 KEY = comment_key("accuracy.toml", "accgate")
 PASSED = State("pass", "unchanged", passed=True)
 FAILED = State("regression", "unchanged", passed=False)
-
-
-@pytest.fixture
-def hub():
-    with GitHub() as hub:
-        hub.store.add_pull(7)
-        yield hub
 
 
 def put(hub, body="report", *, state=PASSED, when="always", key=KEY, client=None, **event):

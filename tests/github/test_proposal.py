@@ -110,9 +110,8 @@ class World:
 
 
 @pytest.fixture
-def world(tmp_path, stores):
-    with GitHub() as hub:
-        yield World(hub, tmp_path, *stores)
+def world(hub, tmp_path, stores):
+    return World(hub, tmp_path, *stores)
 
 
 class TestPullRequest:

@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from accgate.cli.main import main
-from accgate.github.api.client import Client
-from tests.github.server import SECONDARY, TOKEN, GitHub
+from tests.github.server import TOKEN, GitHub
 from tests.github.store import HEAD
 from tests.support.gates import right_but, write_task
 from tests.support.pull_requests import NUMBER, Gate, Job, PullRequest
@@ -186,18 +185,6 @@ def test_a_cancelled_job_ends_the_check_and_leaves_the_comment(gate: Gate) -> No
     assert gate.publish("--cancelled") == 130
     assert gate.check_run["conclusion"] == "cancelled"
     assert gate.comment == before
-
-
-@pytest.mark.parametrize("fault", [Fault(403, SECONDARY, {"retry-after": "1"}), Fault(cut=True)])
-def test_a_fault_of_the_api_is_waited_out(gate: Gate, fault: Fault) -> None:
-    waits: list[float] = []
-    gate.monkeypatch.setitem(Client.__init__.__kwdefaults__, "sleep", waits.append)
-    gate.head.answer(right_but(20))
-    gate.hub.fail(fault, times=1, method="POST", path="/comments")
-    assert gate.run() == 1
-    assert "Regression: " in gate.comment
-    assert len(waits) == 1
-    assert 0.1 < waits[0] < 2.0
 
 
 @pytest.mark.parametrize(

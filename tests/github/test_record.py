@@ -58,9 +58,8 @@ class PullRequest:
 
 
 @pytest.fixture
-def pull(tmp_path: Path):
-    with GitHub() as hub:
-        yield PullRequest(hub, tmp_path)
+def pull(hub: GitHub, tmp_path: Path) -> PullRequest:
+    return PullRequest(hub, tmp_path)
 
 
 def test_the_missing_references_become_a_commit_and_a_second_request_finds_none(pull: PullRequest) -> None:

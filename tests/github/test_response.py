@@ -13,20 +13,12 @@ from accgate.github.response import respond
 from accgate.github.runner import Job
 from accgate.github.slash import Command, command_of
 from tests.github.asking import job, outputs, replies
-from tests.github.server import GitHub
 from tests.github.store import HEAD
 from tests.support.cases import each
 from tests.support.servers import Fault
 
 NEW = "d" * 40
 ACCEPT = "/accgate accept the new tokenizer"
-
-
-@pytest.fixture
-def hub():
-    with GitHub() as hub:
-        hub.store.add_pull(7)
-        yield hub
 
 
 @pytest.fixture

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from accgate.github.runner import append_summary, command, mask, write_outputs
+from tests.github.asking import outputs_of
 
 
 def runner_reads(line: str) -> tuple[str, dict[str, str], str]:
@@ -20,20 +21,6 @@ def runner_reads(line: str) -> tuple[str, dict[str, str], str]:
     for code, text in unescape.items():
         pairs = {key: value.replace(code, text) for key, value in pairs.items()}
     return name, pairs, message
-
-
-def outputs_of(path) -> dict[str, str]:
-    """What the runner reads from the file, as its FileCommandManager.cs."""
-    read, lines = {}, iter(path.read_bytes().decode().split("\n"))
-    for line in lines:
-        if not line:
-            continue
-        name, end = line.split("<<", 1)
-        value = []
-        while (part := next(lines)) != end:
-            value.append(part)
-        read[name] = "\n".join(value)
-    return read
 
 
 class TestCommand:

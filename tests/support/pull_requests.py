@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from accgate.cli.main import main
+from tests.github.asking import outputs_of
 from tests.github.server import TOKEN, GitHub
 from tests.github.store import BASE, HEAD, REPOSITORY
 from tests.support.gates import N, Project, right_but
@@ -87,17 +88,8 @@ class Job:
 
     @property
     def outputs(self) -> dict[str, str]:
-        """What the step's outputs are, read as the runner reads them."""
-        found: dict[str, str] = {}
-        lines = iter(self.outputs_file.read_text(encoding="utf-8").split("\n"))
-        for line in lines:
-            if "<<" in line:
-                name, end = line.split("<<", 1)
-                values: list[str] = []
-                while (value := next(lines)) != end:
-                    values.append(value)
-                found[name] = "\n".join(values)
-        return found
+        """The step's outputs."""
+        return outputs_of(self.outputs_file)
 
     @property
     def summary(self) -> str:
