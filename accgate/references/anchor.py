@@ -29,9 +29,9 @@ from accgate.references.store import (
     toml_of,
     without_empty,
 )
-from accgate.stats import anchor_tails, difference_to_anchor, quantile
+from accgate.stats import anchor_tails, quantile
 from accgate.stats.difference import exact_difference_interval
-from accgate.stats.drift import drift_test, normal_tails
+from accgate.stats.drift import difference_to_anchor, drift_test, normal_tails
 from accgate.verdict import Drift
 
 RESTART = "delete both, and drift is counted afresh"

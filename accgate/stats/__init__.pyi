@@ -1,7 +1,7 @@
 from .answers import Repeats
 from .betting import betting_path, coin_evidence
 from .bootstrap import weighted_bootstrap
-from .drift import anchor_tails, difference_to_anchor
+from .drift import anchor_tails
 from .group_sequential import LOOKS, group_design
 from .gsprt import n_without_change
 from .multiplicity import adjust_p_values
@@ -43,7 +43,6 @@ __all__ = [
     "anchor_tails",
     "betting_path",
     "coin_evidence",
-    "difference_to_anchor",
     "discordance_of_repeats",
     "error_of_mean",
     "group_design",
