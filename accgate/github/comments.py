@@ -26,9 +26,7 @@ NEEDS = "pull-requests: write"
 ACTIONS_LOGIN = "github-actions[bot]"
 _ATTEMPTS = 4
 # The first line of a comment of ours: its key, and what the run that wrote it said.
-_MARKER = re.compile(
-    r"<!-- accgate ([0-9a-f]{16})(?: verdict=(\S+) guard=(\S+) head=(\S+) run=(\d{1,18})\.(\d{1,9}))? ?-->"
-)
+_MARKER = re.compile(r"<!-- accgate ([0-9a-f]{16}) verdict=(\S+) guard=(\S+) head=(\S+) run=(\d{1,18})\.(\d{1,9}) -->")
 
 
 @dataclass(frozen=True)
@@ -55,9 +53,9 @@ class Comment:
         return _MARKER.match(self.body or "")
 
     @property
-    def run(self) -> tuple[int, int] | None:
-        """The run that wrote it and its attempt, if a marker names them."""
-        return (int(self.marker[5]), int(self.marker[6])) if self.marker and self.marker[5] else None
+    def run(self) -> tuple[int, int]:
+        """The run that wrote it and its attempt, zeros without a marker."""
+        return (int(self.marker[5]), int(self.marker[6])) if self.marker else (0, 0)
 
 
 def comment_key(config: str, check_name: str) -> str:
@@ -129,7 +127,7 @@ def _leave_one(client: Client, event: Event, key: str, me: str, created: Comment
     if oldest is None or oldest.id >= created.id:
         return created.html_url
     path = f"/repos/{event.repository}/issues/comments"
-    if (event.source_run_id, event.source_run_attempt) >= (oldest.run or (0, 0)):
+    if (event.source_run_id, event.source_run_attempt) >= oldest.run:
         try:
             client.patch(f"{path}/{oldest.id}", {"body": text}, needs=NEEDS)
         except NotFound:  # it is still listed, but gone
@@ -169,8 +167,8 @@ def _ours(client: Client, event: Event, key: str, me: str) -> Iterator[Comment]:
 def _is_due(ours: list[Comment], event: Event, state: State, when: When) -> bool:
     if not ours:
         return when != "on-failure" or not state.passed
-    newest = max(ours, key=lambda comment: comment.run or (0, 0))
-    if newest.run is not None and newest.run > (event.source_run_id, event.source_run_attempt):
+    newest = max(ours, key=lambda comment: comment.run)
+    if newest.run > (event.source_run_id, event.source_run_attempt):
         return False
     before = newest.marker and newest.marker.group(2, 3)
     return when != "on-change" or len(ours) > 1 or before != (state.verdict, state.guard)

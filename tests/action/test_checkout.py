@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.runner import TOKEN, FakeDocker, Runner, after, commit, git, posix_tools
+from tests.support.runner import TOKEN, FakeDocker, Runner, after, commit, evaluated, git, posix_tools
 
 pytestmark = posix_tools
 
@@ -177,6 +177,13 @@ def test_a_config_that_no_commit_holds_is_said_before_the_run(runner: Runner, do
     (runner.workspace / "mine.toml").touch()
     done = runner.prepare(ACCGATE_CONFIG="mine.toml")
     assert "has no mine.toml; rules are read from commits alone: commit the file" in done.text
+
+
+def test_a_push_has_no_base(runner: Runner, docker: FakeDocker) -> None:
+    runner.variables |= {"GITHUB_EVENT_NAME": "push", "ACCGATE_BASE_SHA": ""}
+    argv = evaluated(runner, docker)
+    assert "--base" not in argv
+    assert after(argv, "--tree") == ["/accgate/head"]
 
 
 def test_an_empty_workspace_asks_for_a_checkout(tmp_path: Path) -> None:

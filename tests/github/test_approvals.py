@@ -90,6 +90,11 @@ class TestReviews:
         review(hub, *states)
         assert found(hub) == who
 
+    def test_the_word_of_one_person_does_not_end_anothers(self, hub):
+        review(hub, by="maria")
+        review(hub, "CHANGES_REQUESTED", by="rita")
+        assert found(hub) == "maria"
+
     def test_one_on_a_later_page_is_found_and_ended(self, hub):
         review(hub, *["COMMENTED"] * 130, by="rita")
         review(hub)

@@ -70,6 +70,12 @@ class TestOne:
         put(hub, "two", client=client)
         assert texts(hub) == ["two"]
 
+    def test_one_that_is_still_listed_but_gone_is_written_again(self, hub):
+        put(hub, "one")
+        hub.fail(Fault(404, {"message": "Not Found"}), method="PATCH", times=9)
+        put(hub, "two")
+        assert texts(hub) == ["one", "two"]
+
     @pytest.mark.parametrize("when", ["always", "on-change"])  # the latter, though nothing changed
     def test_of_several_the_oldest_stays(self, hub, when):
         put(hub, "one")
@@ -142,14 +148,8 @@ class TestOrder:
     def test_the_latest_of_several_counts(self, hub):
         put(hub, "middle", run_id=12)
         hub.store.add_comment(7, BOT, marker(hub).replace("run=12.1", "run=14.1"))
-        hub.store.add_comment(7, BOT, f"<!-- accgate {KEY} -->\nunreadable")
         put(hub, "late", run_id=13)
         assert "late" not in texts(hub)
-
-    def test_a_marker_of_another_version_is_still_ours(self, hub):
-        hub.store.add_comment(7, BOT, f"<!-- accgate {KEY} -->\nold")
-        put(hub, "new", when="on-change")
-        assert texts(hub) == ["new"]
 
 
 class TestLogin:

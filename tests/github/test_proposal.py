@@ -256,6 +256,12 @@ class TestRefused:
         world.begin({path: b"../elsewhere"}, branch="bare", mode=mode)
         self.refused(world, "(is not a folder|other than a plain file)", BadInput)
 
+    @pytest.mark.parametrize("body", ["/accgate rerun", "/accgate accept", "thanks"])
+    def test_a_comment_that_accepts_nothing(self, world, body):
+        with pytest.raises(BadInput, match="not /accgate accept"):
+            world.propose(body)
+        assert not world.hub.asked
+
     def test_what_may_not_be_opened_says_where_to_allow_it_and_a_second_try_opens_it(self, world):
         said = {"message": "GitHub Actions is not permitted to create or approve pull requests."}
         world.hub.fail(Fault(403, said), method="POST", path="/pulls$")
@@ -339,6 +345,13 @@ class TestCommandLine:
     def test_a_head_that_is_no_commit_is_refused(self, world, run, sha):
         assert run(f"--head-sha={sha}") == 2
         assert not world.hub.asked
+
+    def test_a_missing_permission_is_named_with_exit_code_3(self, world, run, capsys):
+        world.hub.forbid("POST", "git/commits")
+        assert run("--head-sha", world.head) == 3
+        said = capsys.readouterr().out
+        assert said.startswith("::error title=accgate propose::")
+        assert "`contents: write`" in said
 
     def test_hostile_files_cannot_command_the_runner(self, world, run, capsys):
         (world.out / "m" / "sums.toml").write_text('"x\\n::add-mask::y\\n##[add-mask]z" = 1\n')
