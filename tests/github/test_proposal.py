@@ -249,7 +249,8 @@ class TestRefused:
     @pytest.mark.parametrize(
         ("path", "mode"),
         [
-            ("references", "120000"), ("references/m", "160000"), ("references/m/sums.toml/x", "100644"),
+            ("references", "120000"), ("references/m", "160000"),
+            ("references/m/sums.toml", "120000"), ("references/m/sums.toml/x", "100644"),
         ],
     )  # fmt: skip
     def test_a_link_submodule_or_folder_in_the_place(self, world, path, mode):

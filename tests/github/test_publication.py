@@ -113,6 +113,11 @@ def test_a_removed_task_fails_the_guard(hub: GitHub, tmp_path: Path, monkeypatch
     assert "more" in gate.comment
     gate.head.answer(right_but(0), right_but(20), tasks=("sums", "more"))
     assert gate.run() == 1
+    for option in ("--dry-run", "--untrusted"):
+        gate.publish(option, "--picture-branch", "pictures")
+    assert hub.store.refs == {}
+    gate.publish("--picture-branch", "pictures")
+    assert f"/raw/{hub.store.refs['refs/heads/pictures']}/" in gate.comment
     hub.store.add_review(NUMBER, "will", "APPROVED")
     assert gate.run() == 0
     assert [check["task"] for check in json.loads(gate.job.outputs["json"])["checks"]] == ["sums"]

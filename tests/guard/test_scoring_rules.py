@@ -227,7 +227,7 @@ def test_a_dataset_of_the_hub_reads_no_file_of_this_machine(
     check("org/sums", {"test": ["data/*.jsonl"]})
     check("json", "hf://datasets/org/sums/rows.jsonl")
     paths = (here, f"file://{here}", f"LOCAL://{here}", f"zip://rows.jsonl::{here}", "../rows.jsonl", "~/rows.jsonl")
-    for hub, files in (("org/here", None), ("json", {"test": ["*.jsonl"]}), *(("org/sums", path) for path in paths)):
+    for hub, files in (("org/here", None), ("json", {"test": ["**/*.jsonl"]}), *(("org/sums", path) for path in paths)):
         with pytest.raises(BadInput, match="a file or folder here; name files of the repository"):
             check(hub, files)
     project.tasks["sums"]["dataset"] = "sums.jsonl"  # then nothing is read from the hub
