@@ -177,7 +177,7 @@ with_token() { # NAME
   printf '%s\n' --network host --read-only --tmpfs /tmp --memory 8g --pids-limit 1024 --env HOME=/tmp --env NVIDIA_VISIBLE_DEVICES=void \
     --env ACCGATE_TOKEN
   local variable
-  for variable in GITHUB_ACTIONS GITHUB_API_URL GITHUB_GRAPHQL_URL GITHUB_SERVER_URL GITHUB_REPOSITORY GITHUB_EVENT_NAME \
+  for variable in GITHUB_ACTIONS GITHUB_API_URL GITHUB_SERVER_URL GITHUB_REPOSITORY GITHUB_EVENT_NAME \
     GITHUB_SHA GITHUB_REF GITHUB_REF_NAME GITHUB_HEAD_REF GITHUB_BASE_REF GITHUB_RUN_ID GITHUB_RUN_ATTEMPT; do
     [[ -z ${!variable:-} ]] || printf '%s\n' --env "$variable"
   done

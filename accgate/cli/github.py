@@ -151,10 +151,7 @@ def job_here() -> Job:
 def _client_of(event: Event) -> Client:
     """Return the client of an event.
 
-    Raises
-    ------
-    CannotPublish
-        When there is no token.
+    CannotPublish is raised without a token.
     """
     from accgate.github.api.answers import CannotPublish
     from accgate.github.api.client import Client
@@ -162,7 +159,7 @@ def _client_of(event: Event) -> Client:
     token = next((os.environ[name] for name in TOKENS if os.environ.get(name)), "")
     if not token:
         raise CannotPublish(f"there is no token in {' or '.join(TOKENS)}; pass the job's github.token")
-    return Client(event.api_url, token, graphql_url=event.graphql_url)
+    return Client(event.api_url, token)
 
 
 def fail_job(name: str, error: Exception, code: int = CANNOT_EVALUATE) -> int:
@@ -186,9 +183,9 @@ def _say(line: str) -> None:
 
 
 def fail_on(text: str) -> frozenset[str]:
-    """Read what fails the job, from a comma-separated list.
+    """Read the verdicts that fail the job from a comma-separated list.
 
-    `never` is nothing.
+    `never` gives none.
 
     >>> sorted(fail_on("regression, guard")), fail_on("never")
     (['guard', 'regression'], frozenset())

@@ -129,7 +129,7 @@ def _push(arguments: argparse.Namespace) -> int:
     event, config = read_event(job.environ), _config_of(arguments)
     try:
         client = job.connect(event)
-        refuse_other_branch(client, event, job.environ.get("GITHUB_REF", ""), arguments.branch)
+        refuse_other_branch(event, job.environ.get("GITHUB_REF", ""), arguments.branch)
         run, name = _run_of(arguments, event.head_sha, config), f"{arguments.branch}:{NAME}"
         add = partial(add_to, run=run, name=name, page=html_page if arguments.page else None)
         sha, addition = push_files(client, event.repository, arguments.branch, NAME, add)
@@ -142,11 +142,13 @@ def _push(arguments: argparse.Namespace) -> int:
 
 def _pool(arguments: argparse.Namespace) -> int:
     from accgate.config.config import load_config
-    from accgate.github.branch import refuse_other_event
+    from accgate.github.branch import refuse_other_branch
+    from accgate.github.event import read_event
     from accgate.history.pool import pool
     from accgate.inputs.checkout import commit_of
 
-    refuse_other_event(os.environ)
+    if os.environ.get("GITHUB_ACTIONS") == "true":
+        refuse_other_branch(read_event(os.environ), os.environ.get("GITHUB_REF", ""))
     config = load_config(arguments.config or nearest_config())
     commit = commit_of(config.folder) if arguments.commit is None else arguments.commit
     done = pool(config, arguments.result, commit=commit, writes=not arguments.dry_run)

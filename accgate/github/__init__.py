@@ -1,4 +1,1 @@
-"""accgate on GitHub, from the event to the comment.
-
-Here are the API, the check run, and who may change the rules.
-"""
+"""accgate on GitHub, with its API, check runs, comments and approvals."""

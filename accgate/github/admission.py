@@ -1,12 +1,11 @@
-"""Which events are evaluated.
+"""The start of a run, where some events are refused and others repeated.
 
-`accgate publish --start` opens their check run, `--standing` ends the others. GitHub reports a job that its `if:`
-skipped as successful. Where the job or its workflow is required, an event that changes nothing, such as an edited
-title, would turn a red one green: such a run ends with the verdict that stands.
+GitHub reports a job that its `if:` skipped as successful. Where the job or its workflow is required, an event that
+changes nothing, such as an edited title, would turn a red one green. `accgate publish --standing` ends such a run with
+the verdict that stands.
 """
 
-import json
-import os
+from collections.abc import Mapping
 from pathlib import Path
 
 from accgate.errors import NO_VERDICT, PASSED, BadInput
@@ -16,6 +15,7 @@ from accgate.github.approvals import fork_is_allowed
 from accgate.github.check_runs import PASSING, UNFINISHED, finish_check_run, open_check_run, standing_conclusion
 from accgate.github.event import Event, check_run_name, read_event
 from accgate.github.runner import Job, append_summary, collect_troubles, command, trouble, write_outputs
+from accgate.text import with_capital
 
 PRIVILEGED = {  # events by whose name nothing is evaluated
     "pull_request_target": "pull_request_target runs with the repository's token and secrets, and the gate runs the "
@@ -32,22 +32,17 @@ FORK = (
 
 
 def state_of(path: Path | None) -> int | None:
-    """Return the id of the check run that `publish --start` opened.
-
-    None where it opened none.
-    """
+    """Return the id of the check run that `publish --start` opened, if any."""
     try:
-        state = json.loads(path.read_text(encoding="utf-8")) if path is not None else {}
-        number = state.get("check_run_id") if isinstance(state, dict) else None
+        return None if path is None else int(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return None
-    return number if isinstance(number, int) else None
 
 
 def start(job: Job, state: Path | None, *, check_name: str, branches: tuple[str, ...], fork_environment: str) -> None:
     """Open the check run on the head commit.
 
-    Its id goes into the file `state`, for `publish`. Without that file only the event is looked at: another job
+    Its id goes into the file `state`, for `publish`. Without that file only the event is checked, because another job
     publishes.
 
     Raises
@@ -56,7 +51,7 @@ def start(job: Job, state: Path | None, *, check_name: str, branches: tuple[str,
         For an event that must not be evaluated: why, and what to do instead. The check run, the job summary and the
         outputs say so too.
     """
-    event, client, number = read_event(job.environ), None, None
+    event, client = read_event(job.environ), None
     try:
         client = job.connect(event)
     except CannotPublish as error:
@@ -69,38 +64,42 @@ def start(job: Job, state: Path | None, *, check_name: str, branches: tuple[str,
         raise
     if state is None:
         return
-    summary = "The models are being evaluated; this check ends with the verdict."
+    summary, number = "The models are being evaluated; this check ends with the verdict.", ""
     try:
         if client is not None:
-            number = open_check_run(client, event, name=name, title="Evaluating", summary=summary)
+            number = str(open_check_run(client, event, name=name, title="Evaluating", summary=summary))
     except CannotPublish as error:
         job.say(trouble(f"the check run was not opened: {error}"))
-    state.write_text(json.dumps({"check_run_id": number}) + os.linesep, encoding="utf-8")
+    state.write_text(number, encoding="utf-8")  # an empty one in place of another run's
 
 
 def _tell_refusal(job: Job, event: Event, client: Client | None, name: str, reason: str) -> None:
     """Say wherever people look that nothing was evaluated, and why.
 
-    The check run never satisfies a required one.
+    The check run requires an action, so that it satisfies no required check.
     """
     title, troubles = "Refused: nothing was evaluated", list[str]()
     job.say(command("error", reason, title=name))
-    body = f"## {title}\n\n{reason[:1].upper()}{reason[1:]}.\n"
-    with collect_troubles("the job summary and outputs could not be written", troubles):
-        append_summary(job.environ.get("GITHUB_STEP_SUMMARY"), body)
-        outputs = {"verdict": "error", "passed": "false", "summary-markdown": body}
-        write_outputs(job.environ.get("GITHUB_OUTPUT"), outputs)
+    body = f"## {title}\n\n{with_capital(reason)}.\n"
     if client is not None and event.name != "workflow_run":
         with collect_troubles("the check run was not written (the token of a fork's job can only read)", troubles):
             finish_check_run(client, event, name=name, conclusion="action_required", title=title, summary=body)
+    _end_step(job, body, {"verdict": "error", "passed": "false", "summary-markdown": body}, troubles)
+
+
+def _end_step(job: Job, summary: str, outputs: Mapping[str, str], troubles: list[str]) -> None:
+    """Write the job summary and outputs, and report what failed."""
+    with collect_troubles("the job summary and outputs could not be written", troubles):
+        append_summary(job.environ, summary)
+        write_outputs(job.environ, outputs)
     for text in troubles:
         job.say(trouble(text))
 
 
-def refuse(event: Event, client: Client | None, fork_environment: str = "") -> None:
+def refuse(event: Event, client: Client | None, fork_environment: str) -> None:
     """Refuse an event whose code must not run here.
 
-    That is a fork's, unless its run was let into the environment.
+    The code of a fork may run where somebody let its run into the environment.
 
     Raises
     ------
@@ -119,24 +118,20 @@ def refuse(event: Event, client: Client | None, fork_environment: str = "") -> N
         raise BadInput(FORK)
 
 
-# A run that evaluates nothing
-
-
 FIX = "start the gate's own run of this commit again, and this job once that has ended"
 
 
 def repeat(job: Job, *, check_name: str, branches: tuple[str, ...], fail_on: frozenset[str]) -> int:
-    """End as the check run of the event's commit and base branch did.
+    """End as the check run of this commit and base branch did.
 
-    Return the exit code. Without one, where it goes on still, and where it cannot be read, there is no verdict (exit
-    code 4).
+    Return the exit code. A check run that is missing, still going on or unreadable gives no verdict (exit code 4).
 
     Raises
     ------
     BadInput
         When the event is not one of a pull request: only these have a check that another run has written.
     """
-    event, troubles = read_event(job.environ), list[str]()
+    event = read_event(job.environ)
     if event.name != "pull_request":
         raise BadInput(f"GITHUB_EVENT_NAME: is {event.name!r}; --standing is for pull_request")
     name = check_run_name(event, check_name, branches=branches)
@@ -152,9 +147,5 @@ def repeat(job: Job, *, check_name: str, branches: tuple[str, ...], fail_on: fro
     title = "The verdict stands" if passed else "The verdict that stands is not a pass"
     message = f"Nothing was evaluated, because this event changes neither commit nor base; {fact}"
     job.say(command("notice" if passed else "error", message, title=name))
-    with collect_troubles("the job summary and outputs could not be written", troubles):
-        append_summary(job.environ.get("GITHUB_STEP_SUMMARY"), f"## {title}\n\n{message}.\n")
-        write_outputs(job.environ.get("GITHUB_OUTPUT"), {"passed": "true" if ended == "success" else "false"})
-    for text in troubles:
-        job.say(trouble(text))
+    _end_step(job, f"## {title}\n\n{message}.\n", {"passed": "true" if ended == "success" else "false"}, [])
     return PASSED if passed or not fail_on else NO_VERDICT

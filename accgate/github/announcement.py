@@ -1,7 +1,4 @@
-"""The announcement of an outcome on GitHub.
-
-It is the comment with its picture, and the check run with its annotations.
-"""
+"""The comment with its picture, and the check run with its annotations."""
 
 import hashlib
 import re
@@ -12,7 +9,8 @@ from pathlib import Path, PurePosixPath
 from accgate.config.config import load_config
 from accgate.errors import AccgateError, BadInput
 from accgate.github.api.client import Client
-from accgate.github.branch import NewFiles, push_files, repository_of
+from accgate.github.api.objects import Repository, object_of
+from accgate.github.branch import NewFiles, push_files
 from accgate.github.check_runs import Annotation, Conclusion, Level, allowed_conclusion, finish_check_run, settle_rivals
 from accgate.github.comments import State, When, comment_key, put_comment
 from accgate.github.event import Event, check_run_name
@@ -37,7 +35,7 @@ MOST = 200  # annotations; nobody reads more, and every 50 take a request
 
 @dataclass(frozen=True)
 class Options:
-    """What is published, and how.
+    """The options of `accgate publish`.
 
     `trees.base` is None where no base's rules decide, as after a push.
     """
@@ -59,19 +57,16 @@ class Options:
 
     @property
     def part(self) -> str:
-        """A short name of the checks that this job is for.
-
-        It is the same in each attempt.
-        """
+        """A short name of this job's checks, the same in each attempt."""
         text = "\0".join((self.trees.config, *self.selection.models, "\0", *self.selection.tasks))
         return hashlib.sha256(text.encode()).hexdigest()[:8]
 
 
 @dataclass(frozen=True)
 class Announcement:
-    """What is told of an outcome, and to whom.
+    """The announcement of an outcome.
 
-    `troubles` gets what could not be told, and the rest still is.
+    `troubles` gets a line for each part that could not be written.
     """
 
     options: Options
@@ -109,13 +104,11 @@ class Announcement:
             pictures=pictures,
         )
         flips, template, cause = None, None, None
-        try:
+        with collect_troubles("the comment lacks a part", self.troubles):
             if not options.untrusted:
                 cause = _cause(outcome, options.result.parent)
                 template = template_of(options.trees)
                 flips = None if outcome.result is None else flips_of_result(outcome.result, options.result.parent)
-        except BadInput as error:
-            self.troubles.append(f"the comment lacks a part: {error}")
         body = render_comment(
             outcome.result, about, guard=guard, flips=flips, failure=outcome.failure, cause=cause, template=template
         )
@@ -124,7 +117,7 @@ class Announcement:
     def write(self, title: str, body: str) -> None:
         """Write the comment and the check run.
 
-        Where one fails, that is noted and the other is still written.
+        Each of them is written even though the other fails.
         """
         options, outcome, guard = self.options, self.outcome, self.guard
         if self.client is None:
@@ -143,9 +136,9 @@ class Announcement:
             self._write_check(self.client, title, summary, annotations)
 
     def _write_check(self, client: Client, title: str, summary: str, annotations: tuple[Annotation, ...]) -> None:
-        """End the check run, never better than a rival of the same name.
+        """End the check run with its own conclusion, or a worse one.
 
-        A rival is one that another job or a later run has ended.
+        It never ends better than a check run of the same name by another job or a later run.
         """
         event, name, ended = self.event, self.name, self.ended
         number, part = self.options.check_run_id, self.options.part
@@ -170,10 +163,7 @@ class Announcement:
 
 
 def _cause(outcome: Outcome, folder: Path) -> CauseView | None:
-    """Return what the evaluating job says explains a regression.
-
-    None where it says nothing, or nothing regressed.
-    """
+    """Return what explains a regression according to the evaluating job, if anything does."""
     if outcome.result is None or all(verdict.verdict != "regression" for verdict in outcome.result.checks):
         return None
     try:
@@ -221,9 +211,9 @@ def _faults(outcome: Outcome, trees: Trees) -> Iterator[Annotation]:
 
 
 def _in_repository(text: str, trees: Trees) -> str:
-    """Rewrite paths of the head's files in a text to those of the repository.
+    """Rewrite paths of the head's files to those of the repository.
 
-    They may be paths here, or in the evaluating container.
+    The text may name files here or in the evaluating container.
 
     >>> from pathlib import Path
     >>> _in_repository("/accgate/head/accuracy.toml:2: gate", Trees(Path("head"), None, "accuracy.toml"))
@@ -236,9 +226,9 @@ def _in_repository(text: str, trees: Trees) -> str:
 def push_pictures(client: Client, event: Event, branch: str, result: Result) -> tuple[str, str] | None:
     """Write the picture for light and dark pages to a branch.
 
-    Return the addresses of both. None where there is nothing to draw (one check, or all passed), outside of a pull
-    request, and in a repository that is not public: a comment's reader, and GitHub's own image proxy, could not fetch
-    it.
+    Return the addresses of both. There is none where there is nothing to draw (one check, or all passed), outside of a
+    pull request, and in a repository that is not public: neither a comment's reader nor GitHub's image proxy could
+    fetch it.
 
     Raises
     ------
@@ -250,11 +240,11 @@ def push_pictures(client: Client, event: Event, branch: str, result: Result) -> 
     drawn = {} if result.verdict == "pass" or event.number is None else forest_files(worst_first(result.checks))
     if len(drawn) != 2:
         return None
-    about = repository_of(client, event)
+    about = object_of(Repository, client.get(f"/repos/{event.repository}", needs="metadata: read"), event.repository)
     if about.private:
         return None
     if branch.removeprefix("refs/heads/") in {about.default_branch, event.base_branch, event.head_branch}:
-        raise BadInput(f"picture-branch: {branch} is a branch of people; name one for pictures alone")
+        raise BadInput(f"picture-branch: {branch} is a branch that people use; name one for pictures alone")
     start = f"{event.number}-{event.head_sha[:12]}-{event.source_run_id}"
     files = {f"{start}-{name}": text.encode() for name, text in drawn.items()}
     first = next(iter(files))

@@ -1,14 +1,12 @@
-"""Who approved a change of the rules.
+"""Approvals that count.
 
-It is somebody else with write permission, for this very commit.
+They are by somebody else with write permission, for this very commit.
 """
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from datetime import datetime
 from urllib.parse import quote
 
-from accgate.github.api.answers import CannotPublish, CannotRead, NotFound, as_promised
+from accgate.github.api.answers import NotFound, as_promised
 from accgate.github.api.client import Client
 from accgate.github.api.objects import IssueEvent, Review, User, WorkflowRun, object_of
 from accgate.github.check_runs import Origin, check_runs
@@ -23,19 +21,19 @@ MOVES = ("head_ref_force_pushed", "head_ref_restored", "base_ref_changed", "auto
 def find_approval(client: Client, event: Event) -> str | None:
     """Find who approved `event.head_sha`.
 
-    It must be somebody with write permission who is not the pull request's author. A review counts if it approves this
-    commit and is its writer's last one. Labels do not: GitHub ties them to no commit, so one that was meant for a
+    The person must have write permission and not be the pull request's author. A review counts if it approves this
+    commit and is its writer's last one. Labels do not count: GitHub ties them to no commit, so one that was meant for a
     commit could count for the next.
 
     Raises
     ------
-    CannotRead
+    CannotPublish
         When anything that the decision needs cannot be read.
     """
     if event.number is None:
         return None
     path, last = f"/repos/{event.repository}/pulls/{event.number}/reviews", dict[str, tuple[User, Review]]()
-    with _reading(f"the approvals of {event.repository}#{event.number}"):
+    with as_promised(path):
         reviews = [object_of(Review, row, path) for row in client.pages(path, needs="pull-requests: read")]
         for review in sorted(reviews, key=lambda review: (review.submitted_at or "", review.id)):
             if review.user is not None and review.state not in ("COMMENTED", "PENDING"):
@@ -50,18 +48,18 @@ def find_approval(client: Client, event: Event) -> str | None:
 def fork_is_allowed(client: Client, event: Event, environment: str) -> str | None:
     """Find who let this run, of this commit, into the environment.
 
-    It must be somebody with write permission. Other environments do not count: who approves a preview of the
-    documentation has not looked at what would run here.
+    The person must have write permission. Other environments do not count: who approves a preview of the documentation
+    has not looked at the code that would run here.
 
     Raises
     ------
-    CannotRead
+    CannotPublish
         When that cannot be read.
     """
     if not environment:
         return None
     path = f"/repos/{event.repository}/actions/runs/{event.run_id}"
-    with _reading(f"the approvals of run {event.run_id}"):
+    with as_promised(path):
         if object_of(WorkflowRun, client.get(path, needs="actions: read"), path).head_sha != event.head_sha:
             return None
         rows = client.get(f"{path}/approvals", needs="actions: read")
@@ -70,31 +68,19 @@ def fork_is_allowed(client: Client, event: Event, environment: str) -> str | Non
         return next((user.login for user in users if is_writer(client, event, user)), None)
 
 
-@contextmanager
-def _reading(what: str) -> Iterator[None]:
-    try:
-        with as_promised(what):
-            yield
-    except CannotPublish as error:
-        raise CannotRead(f"{what} cannot be read: {error}") from error
-
-
 def looks_of(client: Client, event: Event, check_name: str, base_branch: str) -> list[tuple[datetime, Origin]]:
     """Find when, and in which runs, the gate started on the head commit.
 
-    Check runs count that are for this very pull request. The same commit may be the head of another pull request, too:
-    whoever looked at it there did not see it here.
+    Only check runs of this very pull request count. The same commit may be the head of another one: whoever looked at
+    it there did not see it here.
     """
     names = (check_name, name_for_branch(check_name, base_branch))
-    looks = [(run.started_at, run.origin) for name in names for run in check_runs(client, event, name)]
-    return [(at, origin) for at, origin in looks if at and origin is not None and origin.number == event.number]
+    looks = [(run.started_at, origin) for name in names for run, origin in check_runs(client, event, name)]
+    return [(at, origin) for at, origin in looks if at and origin.number == event.number]
 
 
 def moved_since(client: Client, event: Event, since: datetime) -> bool:
-    """Tell whether the branch or base moved at or after that moment.
-
-    They are those of the pull request.
-    """
+    """Tell whether the pull request's branch or base moved at or after that moment."""
     path = f"/repos/{event.repository}/issues/{event.number}/events"
     rows = [object_of(IssueEvent, row, path) for row in client.pages(path, needs="issues: read")]
     return any(row.event in MOVES and row.created_at >= since for row in rows)

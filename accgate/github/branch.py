@@ -1,6 +1,6 @@
 """Files on a branch of their own on GitHub.
 
-Each change is one commit, and the change of no other job is lost.
+A job that changes them loses no other job's change.
 """
 
 from collections.abc import Callable, Mapping
@@ -11,18 +11,16 @@ from accgate.errors import BadInput
 from accgate.github.api.answers import Refused, as_promised
 from accgate.github.api.client import Client
 from accgate.github.api.git_data import Commit, Git
-from accgate.github.api.objects import Repository, object_of
-from accgate.github.event import Event, read_event
+from accgate.github.event import Event
 
 ATTEMPTS = 12  # jobs of a matrix that end together all write to one branch
 UNMOVED = 3  # refusals in a row while the branch does not move: then no other job is the cause
-LONGEST = 4  # as many failures as the pause grows with
 
 
 class Change(Protocol):
-    """What a commit writes, and its message.
+    """The files of a commit, by path, and its message.
 
-    Files have their content by their paths. There are none where there is nothing to do.
+    Without files there is nothing to do.
     """
 
     @property
@@ -43,49 +41,23 @@ class NewFiles:
     message: str
 
 
-def repository_of(client: Client, event: Event) -> Repository:
-    """Read the event's repository."""
-    return object_of(Repository, client.get(f"/repos/{event.repository}", needs="metadata: read"), event.repository)
-
-
-def refuse_other_event(environ: Mapping[str, str]) -> None:
-    """Refuse a job of an event that is not the default branch's.
-
-    Outside of GitHub Actions nothing is known.
-
-    Raises
-    ------
-    BadInput
-        Which event or branch it is.
-    """
-    if environ.get("GITHUB_ACTIONS") != "true":
-        return
-    event, ref = read_event(environ), environ.get("GITHUB_REF", "")
-    _refuse_of_anybody(event)
-    if event.default_branch is not None and ref != f"refs/heads/{event.default_branch}":
-        raise BadInput(f"{ref or 'the run'} is not the default branch {event.default_branch}")
-
-
-def _refuse_of_anybody(event: Event) -> None:
-    if event.name.startswith("pull_request") or event.name in ("merge_group", "workflow_run", "issue_comment"):
-        raise BadInput(f"the event {event.name} is not one of the default branch; do this after push or schedule")
-
-
-def refuse_other_branch(client: Client, event: Event, ref: str, branch: str) -> None:
+def refuse_other_branch(event: Event, ref: str, branch: str = "") -> None:
     """Refuse runs of any branch but the default one.
 
-    A pull request's runs are of code that nobody merged.
+    The others are of code that nobody merged, such as a pull request's.
 
     Raises
     ------
     BadInput
-        For any other branch, for an event that anybody can cause, and where the history's `branch` is the default one:
-        it would get commits of files that nobody looked at.
+        For any other branch, for an event that anybody can cause, and where the `branch` to write to is the default
+        one: it would get commits that nobody looked at.
     """
-    _refuse_of_anybody(event)
-    default = repository_of(client, event).default_branch
-    if default is None or ref != f"refs/heads/{default}":
-        raise BadInput(f"{ref or 'the run'} is not the default branch {default}; only its runs belong to the history")
+    if event.name.startswith("pull_request") or event.name in ("merge_group", "workflow_run", "issue_comment"):
+        raise BadInput(f"the event {event.name} is not one of the default branch; do this after push or schedule")
+    # The event of a schedule does not name the default branch, and has no other.
+    default = ref.removeprefix("refs/heads/") if event.name == "schedule" else event.default_branch
+    if not default or ref != f"refs/heads/{default}":
+        raise BadInput(f"{ref or 'the run'} is not the default branch {default or 'of the repository'}")
     if branch.removeprefix("refs/heads/") == default:
         raise BadInput(f"--branch: {branch} is the default branch; name one for the history alone")
 
@@ -95,8 +67,8 @@ def push_files(
 ) -> tuple[str, C]:
     """Commit to a branch what `change_of` makes of a file's content.
 
-    A new branch begins without ancestors. The commit's parent is the tip that was read, and GitHub moves a branch only
-    forward: where another job was first, the file is read and changed again.
+    A new branch begins without ancestors. GitHub moves a branch only forward: where another job was first, the file is
+    read and changed again.
 
     Parameters
     ----------
@@ -132,9 +104,7 @@ def commit_to(
 ) -> tuple[str, C]:
     """Commit what `change_at` makes of a branch's last commit.
 
-    A branch that is not there begins at `start`.
-
-    Returns and raises as `push_files`.
+    A new branch begins at `start`. Results and exceptions are those of `push_files`.
     """
     unmoved = 0
     for attempt in range(1, ATTEMPTS + 1):
@@ -151,7 +121,7 @@ def commit_to(
             unmoved = unmoved + 1 if git.tip(branch) == tip else 0
             if attempt == ATTEMPTS or unmoved == UNMOVED:
                 raise
-            client.rest(min(attempt, LONGEST))
+            client.rest(attempt)
         else:
             return sha, change
     raise AssertionError("the last attempt returns or raises")

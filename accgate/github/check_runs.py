@@ -1,7 +1,7 @@
 """The check run on the head commit.
 
-It is opened when the gate starts, and finished with its conclusion. Of the check runs of one name on one commit the
-worst of one run stands, and no earlier run passes over a later one.
+It is opened when the gate starts, and finished with its conclusion. Of one run's check runs with one name on one commit
+the worst stands, and no earlier run passes over a later one.
 """
 
 import hashlib
@@ -28,13 +28,13 @@ ANNOTATIONS_A_REQUEST = 50  # GitHub's most
 TEXT_LIMIT = 65_535  # characters, of title and summary each
 MESSAGE_LIMIT = 64_000  # bytes; GitHub's is 64 KB
 TITLE_LIMIT = 255  # characters, GitHub's
-_ATTEMPTS = 4
+_ATTEMPTS = 4  # each of them with the client's own
 # From the best to the worst; GitHub lets the first three satisfy a required check.
 _ORDER: tuple[Conclusion, ...] = (
     "success", "neutral", "skipped", "cancelled", "timed_out", "action_required", "failure",
 )  # fmt: skip
 PASSING = _ORDER[:2]  # of what accgate itself writes
-_PASSING = _ORDER[:3]
+_GREEN = _ORDER[:3]
 UNFINISHED = "in progress"
 SAME_NAME = "another job of the run has the check {name!r} too; the worse stands, so give each job its own check-name"
 UNLISTED = "The other checks of this name could not be read"
@@ -44,7 +44,7 @@ UNLISTED = "The other checks of this name could not be read"
 class Annotation:
     """A remark on a line of a file.
 
-    `path` is in the repository, `line` counts from 1.
+    `path` is in the repository, and `line` counts from 1.
     """
 
     path: str
@@ -56,11 +56,11 @@ class Annotation:
 
 @dataclass(frozen=True)
 class Origin:
-    """The origin of a check run.
+    """The run that wrote a check run.
 
-    It is the run that wrote it, its attempt, its pull request (0 without one) and which checks it was for.
-    `is_loosened` where an approval of loosened rules could change its conclusion. `base` is a digest of the name of the
-    base branch, which earlier versions did not write.
+    `number` is its pull request, 0 without one. `part` names the checks that the job was for. `is_loosened` where an
+    approval of loosened rules could change the conclusion. `base` is a digest of the base branch's name, empty without
+    a base branch.
     """
 
     run: int
@@ -91,9 +91,7 @@ class CheckRun:
 
     @property
     def origin(self) -> Origin | None:
-        """Who wrote it.
-
-        None where it does not say so in our way.
+        """The run that wrote it, if it was one of accgate's.
 
         >>> CheckRun(1, external_id="11.2.7").origin, CheckRun(1, external_id="x").origin
         (Origin(run=11, attempt=2, number=7, part='', is_loosened=False, base=''), None)
@@ -113,9 +111,7 @@ def event_origin(event: Event, part: str = "", *, is_loosened: bool = False) -> 
 
 
 def open_check_run(client: Client, event: Event, *, name: str, title: str, summary: str) -> int:
-    """Open a check run in progress on the head commit.
-
-    Return its id.
+    """Open a check run in progress on the head commit, and return its id.
 
     Raises
     ------
@@ -138,10 +134,10 @@ def finish_check_run(
     part: str = "",
     is_loosened: bool = False,
 ) -> int:
-    """End the check run with its conclusion and annotations.
+    """End the check run with its conclusion and annotations, and return its id.
 
-    Where there is no id, write an ended one. Return its id. The conclusion goes with the first request, so that it
-    counts even where later annotations fail.
+    Without an id an ended one is written. The conclusion goes with the first request, so that it counts even where
+    later annotations fail.
 
     Raises
     ------
@@ -159,14 +155,14 @@ def finish_check_run(
     }
     if check_run_id is not None:
         try:
-            change_check_run(client, event, check_run_id, body, sent=0)
+            _change(client, event, check_run_id, body, sent=0)
         except NotFound:
             check_run_id = None
     if check_run_id is None:
         check_run_id = _create(client, event, name, body)
     for start in range(0, len(rest), ANNOTATIONS_A_REQUEST):
         more = output | {"annotations": rest[start : start + ANNOTATIONS_A_REQUEST]}
-        change_check_run(client, event, check_run_id, {"output": more}, sent=len(first) + start)
+        _change(client, event, check_run_id, {"output": more}, sent=len(first) + start)
     return check_run_id
 
 
@@ -174,12 +170,18 @@ def _output(title: str, summary: str) -> dict[str, Any]:
     return {"title": clip(title, TEXT_LIMIT, "…"), "summary": clip(summary, TEXT_LIMIT, "…")}
 
 
-def check_runs(client: Client, event: Event, name: str, *, needs: str = "checks: read") -> Iterator[CheckRun]:
-    """List all check runs with this name on the head commit, old ones too."""
+def check_runs(
+    client: Client, event: Event, name: str, *, needs: str = "checks: read"
+) -> Iterator[tuple[CheckRun, Origin]]:
+    """Yield accgate's check runs with this name on the head commit.
+
+    Each comes with its origin. Old ones are included.
+    """
     path = f"/repos/{event.repository}/commits/{event.head_sha}/check-runs"
     for run in client.pages(path, params={"check_name": name, "filter": "all"}, items="check_runs", needs=needs):
-        if run.get("name") == name:
-            yield object_of(CheckRun, run, path)
+        row = object_of(CheckRun, run, path)
+        if run.get("name") == name and row.origin is not None:
+            yield row, row.origin
 
 
 def _create(client: Client, event: Event, name: str, body: dict[str, Any]) -> int:
@@ -191,19 +193,16 @@ def _create(client: Client, event: Event, name: str, body: dict[str, Any]) -> in
             return object_of(CheckRun, client.post(path, facts | body, needs=NEEDS), path).id
         except Uncertain:
             client.rest(failed)
-        for run in check_runs(client, event, name, needs=NEEDS):
+        for run, _ in check_runs(client, event, name, needs=NEEDS):
             if (run.external_id, run.status) == (external_id, body["status"]):
                 return run.id
     raise CannotReach(f"the check run {name!r} could not be written in {_ATTEMPTS} attempts")
 
 
-def change_check_run(client: Client, event: Event, check_run_id: int, body: dict[str, Any], *, sent: int) -> None:
-    """Change a check run that has `sent` annotations. GitHub appends annotations, so a second time doubles them.
+def _change(client: Client, event: Event, check_run_id: int, body: dict[str, Any], *, sent: int) -> None:
+    """Change a check run that has `sent` annotations.
 
-    Raises
-    ------
-    CannotPublish
-        When GitHub could not be reached, refused, or answers with anything but this check run.
+    GitHub appends annotations, so a repeated request would double them.
     """
     path = f"/repos/{event.repository}/check-runs/{check_run_id}"
     annotated = "annotations" in body["output"]
@@ -239,11 +238,11 @@ def allowed_conclusion(
 ) -> Conclusion:
     """Return the conclusion that a check may end with.
 
-    It is `ended`, or the worse one of a rival that is there already. Rivals are the completed checks of other jobs of
-    this run, and those of later runs, which may go on still: an earlier run can have an older base, and must not end
-    green after a later one did not.
+    This is `ended`, or the worse one of a rival. Rivals are the completed checks of other jobs of this run, and those
+    of later runs, completed or not: an earlier run can have an older base, and must not end green after a later one did
+    not.
     """
-    if ended not in _PASSING:
+    if ended not in _GREEN:
         return ended
     own, others = event_origin(event, part), _others(client, event, name, check_run_id)
     later = [row for row, origin in others if (origin.run, origin.attempt) > (own.run, own.attempt)]
@@ -252,10 +251,10 @@ def allowed_conclusion(
 
 
 def standing_conclusion(client: Client, event: Event, name: str) -> str | None:
-    """Return the conclusion of the newest run for this commit and base branch.
+    """Return the conclusion of the newest run that gated this commit.
 
-    It gated the event's commit under this name. It is the worst of that run's jobs, `UNFINISHED` while one goes on, and
-    None where no run gated it.
+    The run must be for this base branch, and the worst of its jobs counts. The result is `UNFINISHED` while one of them
+    goes on, and None where no run gated the commit.
 
     Raises
     ------
@@ -263,8 +262,7 @@ def standing_conclusion(client: Client, event: Event, name: str) -> str | None:
         When GitHub could not be reached, or refused.
     """
     base = event_origin(event).base
-    rows = [(row, row.origin) for row in check_runs(client, event, name)]
-    ours = [(row, origin) for row, origin in rows if origin is not None and base and origin.base == base]
+    ours = [(row, origin) for row, origin in check_runs(client, event, name) if base and origin.base == base]
     newest = max((origin for _, origin in ours), key=lambda origin: (origin.run, origin.attempt), default=None)
     if newest is None:
         return None
@@ -279,8 +277,8 @@ def settle_rivals(
 ) -> str | None:
     """Give this run's completed checks of the name the worst conclusion.
 
-    Return what to change where there are any. It is called once our own has ended: whichever of two jobs comes last
-    then sees both. Our own does not stay green where they cannot be listed.
+    Return advice where there are several. Call it once our own check has ended: of two jobs the last one then sees
+    both. Our own check does not stay green where the others cannot be listed.
 
     Raises
     ------
@@ -290,32 +288,31 @@ def settle_rivals(
 
     def end(number: int, conclusion: Conclusion, title: str, summary: str) -> None:
         body = {"status": "completed", "conclusion": conclusion, "output": {"title": title, "summary": summary}}
-        change_check_run(client, event, number, body, sent=0)
+        _change(client, event, number, body, sent=0)
 
     try:
         rows = _of_this_run(_others(client, event, name, check_run_id), event_origin(event, part))
     except CannotPublish as error:
-        if ended in _PASSING:
+        if ended in _GREEN:
             end(check_run_id, "failure", UNLISTED, f"{UNLISTED}: {error}. Start the job again.")
         raise
     worst, advice = _worst(ended, *(row.conclusion for row in rows)), SAME_NAME.format(name=name)
     rivals = {check_run_id: ended} | {row.id: row.conclusion for row in rows}
     for number, conclusion in rivals.items():
-        if conclusion != worst and conclusion in _PASSING:
+        if conclusion != worst and conclusion in _GREEN:
             end(number, worst, f"Worse in another job: {worst}", advice)
     return advice if rows else None
 
 
 def _others(client: Client, event: Event, name: str, check_run_id: int | None) -> list[tuple[CheckRun, Origin]]:
-    """List the other check runs of the name that accgate wrote on the commit."""
-    rows = [(row, row.origin) for row in check_runs(client, event, name, needs=NEEDS) if row.id != check_run_id]
-    return [(row, origin) for row, origin in rows if origin is not None]
+    """List the check runs of the name on the commit beside our own."""
+    return [pair for pair in check_runs(client, event, name, needs=NEEDS) if pair[0].id != check_run_id]
 
 
 def _of_this_run(others: list[tuple[CheckRun, Origin]], own: Origin) -> list[CheckRun]:
-    """Choose the completed ones of other jobs of this run.
+    """Choose the completed check runs of this run's other jobs.
 
-    Of a job that was not started again its last attempt counts.
+    The last attempt of a job counts where it was not started again.
     """
     rows = [(row, origin) for row, origin in others if origin.run == own.run and row.conclusion]
     last = {origin.part: max(other.attempt for _, other in rows if other.part == origin.part) for _, origin in rows}

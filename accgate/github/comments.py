@@ -1,6 +1,6 @@
 """The one comment of a check on a pull request.
 
-It is found again by its author and marker, and updated.
+It is found again by its author and marker.
 """
 
 import hashlib
@@ -14,7 +14,7 @@ from typing import Literal
 from pydantic import AliasPath, Field
 from pydantic.dataclasses import dataclass as checked_dataclass
 
-from accgate.github.api.answers import CannotPublish, CannotReach, LimitedTooLong, NotFound, Uncertain, Unreadable
+from accgate.github.api.answers import CannotPublish, CannotReach, NotFound, Uncertain, Unreadable
 from accgate.github.api.client import Client
 from accgate.github.api.objects import User, object_of
 from accgate.github.event import Event
@@ -25,17 +25,13 @@ When = Literal["always", "on-change", "on-failure", "never"]
 NEEDS = "pull-requests: write"
 ACTIONS_LOGIN = "github-actions[bot]"
 _ATTEMPTS = 4
-_MARKER = re.compile(
-    r"<!-- accgate ([0-9a-f]{16})(?: verdict=(\S+) guard=(\S+) head=(\S+) run=(\d{1,18})\.(\d{1,9}))? ?-->"
-)
+# The first line of a comment of ours: its key, and what the run that wrote it said.
+_MARKER = re.compile(r"<!-- accgate ([0-9a-f]{16}) verdict=(\S+) guard=(\S+) head=(\S+) run=(\d{1,18})\.(\d{1,9}) -->")
 
 
 @dataclass(frozen=True)
 class State:
-    """The part of a comment that `when` depends on.
-
-    It is verdict and guard, and whether the run passed.
-    """
+    """The verdict, the guard's state and whether the run passed, on which `when` depends."""
 
     verdict: str
     guard: str
@@ -44,10 +40,7 @@ class State:
 
 @checked_dataclass(frozen=True)
 class Comment:
-    """A comment of the API.
-
-    One of ours says in its marker what the run that wrote it found.
-    """
+    """A comment of the API."""
 
     id: Whole
     author: Text = Field(default="", validation_alias=AliasPath("user", "login"))
@@ -56,22 +49,17 @@ class Comment:
 
     @cached_property
     def marker(self) -> re.Match[str] | None:
-        """The marker of ours."""
+        """The marker, if accgate wrote the comment."""
         return _MARKER.match(self.body or "")
 
     @property
-    def run(self) -> tuple[int, int] | None:
-        """The run that wrote it, and its attempt.
-
-        None where no marker says so.
-        """
-        return (int(self.marker[5]), int(self.marker[6])) if self.marker and self.marker[5] else None
+    def run(self) -> tuple[int, int]:
+        """The run that wrote it and its attempt, zeros without a marker."""
+        return (int(self.marker[5]), int(self.marker[6])) if self.marker else (0, 0)
 
 
 def comment_key(config: str, check_name: str) -> str:
-    """Return the key that tells apart the comments of several checks.
-
-    They are on one pull request.
+    """Return the key of the comments of one check on a pull request.
 
     >>> comment_key("accuracy.toml", "accgate") == comment_key("accuracy.toml", "accgate (fp8)")
     False
@@ -84,8 +72,8 @@ def put_comment(
 ) -> str | None:
     """Write, update or leave the comment with this key.
 
-    Return its address, None where there is none. `on-change` writes only where verdict or guard differ from the
-    comment's; `on-failure` begins no comment for a run that passed. A comment of a later run stays as it is.
+    Return its address, if any. `on-change` writes only where verdict or guard differ from the comment's. `on-failure`
+    begins no comment for a run that passed. A comment of a later run stays as it is.
 
     Raises
     ------
@@ -112,21 +100,16 @@ def put_comment(
         except Uncertain:  # it may be there now: look again
             client.rest(failed)
             continue
-        author = created.author or me
-        if author.lower() == me.lower():
-            with suppress(CannotPublish):  # ours is written; the next run removes one that stands twice
-                return _leave_one(client, event, key, me, created, text)
-            return created.html_url
-        me = author  # now we know our own name, and an older comment may be ours
-    if posted := list(_ours(client, event, key, me)):
-        return posted[0].html_url
+        with suppress(CannotPublish):  # ours is written; the next run removes one that stands twice
+            return _leave_one(client, event, key, me, created, text)
+        return created.html_url
     raise CannotReach(f"the comment on {event.repository}#{event.number} could not be written in {_ATTEMPTS} attempts")
 
 
 def _create(client: Client, event: Event, text: str) -> Comment:
     """Write a comment.
 
-    Raises Uncertain where the answer is none.
+    Uncertain is raised where GitHub's answer is none.
     """
     path = f"/repos/{event.repository}/issues/{event.number}/comments"
     try:
@@ -138,13 +121,13 @@ def _create(client: Client, event: Event, text: str) -> Comment:
 def _leave_one(client: Client, event: Event, key: str, me: str, created: Comment, text: str) -> str | None:
     """Leave one comment, and return its address.
 
-    Where another job wrote one at once as we wrote `created`, the older one stays.
+    Another job may have written one just before `created`: then the older one stays.
     """
     oldest = next(_ours(client, event, key, me), None)
     if oldest is None or oldest.id >= created.id:
         return created.html_url
     path = f"/repos/{event.repository}/issues/comments"
-    if (event.source_run_id, event.source_run_attempt) >= (oldest.run or (0, 0)):
+    if (event.source_run_id, event.source_run_attempt) >= oldest.run:
         try:
             client.patch(f"{path}/{oldest.id}", {"body": text}, needs=NEEDS)
         except NotFound:  # it is still listed, but gone
@@ -155,23 +138,25 @@ def _leave_one(client: Client, event: Event, key: str, me: str, created: Comment
 
 
 def own_login(client: Client) -> str:
-    """Return the user of this token.
+    """Return the login of this token's user or app.
 
-    It is `github-actions[bot]` for the token of a job.
+    A token that may not ask is taken for a job's.
     """
     try:
-        return object_of(User, client.get("/user", needs="metadata: read"), "GET /user").login
-    except (CannotReach, LimitedTooLong):
+        # REST's /user knows no app.
+        viewer = client.graphql("query { viewer { login } }").get("viewer")
+        return object_of(User, viewer, client.graphql_url).login
+    except CannotReach:
         raise
-    except CannotPublish:  # the token of an app has no user, but GraphQL names its bot
-        with suppress(CannotPublish):
-            viewer = client.graphql("query { viewer { login } }").get("viewer")
-            return object_of(User, viewer, client.graphql_url).login
+    except CannotPublish:
         return ACTIONS_LOGIN
 
 
 def _ours(client: Client, event: Event, key: str, me: str) -> Iterator[Comment]:
-    """Our comments with this key, the oldest first. Others can copy the marker, but not write under our name."""
+    """Yield our comments with this key, the oldest first.
+
+    Others can copy the marker, but not write under our name.
+    """
     path = f"/repos/{event.repository}/issues/{event.number}/comments"
     comments = [object_of(Comment, row, path) for row in client.pages(path, needs=NEEDS)]
     for comment in sorted(comments, key=lambda comment: comment.id):
@@ -182,8 +167,8 @@ def _ours(client: Client, event: Event, key: str, me: str) -> Iterator[Comment]:
 def _is_due(ours: list[Comment], event: Event, state: State, when: When) -> bool:
     if not ours:
         return when != "on-failure" or not state.passed
-    newest = max(ours, key=lambda comment: comment.run or (0, 0))
-    if newest.run is not None and newest.run > (event.source_run_id, event.source_run_attempt):
+    newest = max(ours, key=lambda comment: comment.run)
+    if newest.run > (event.source_run_id, event.source_run_attempt):
         return False
     before = newest.marker and newest.marker.group(2, 3)
     return when != "on-change" or len(ours) > 1 or before != (state.verdict, state.guard)
@@ -199,9 +184,9 @@ def _update(client: Client, event: Event, ours: list[Comment], text: str) -> str
 
 
 def _marker(event: Event, key: str, state: State) -> str:
-    """Return the first line, with its values checked.
+    """Return the first line of a comment.
 
-    Anything else could end the HTML comment.
+    Its values must not end the HTML comment.
     """
     values = f"verdict={state.verdict} guard={state.guard} head={event.head_sha}"
     line = f"<!-- accgate {key} {values} run={event.source_run_id}.{event.source_run_attempt} -->"

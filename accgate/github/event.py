@@ -1,7 +1,4 @@
-"""The event of a run on GitHub.
-
-Here are its kind, its commit, and its pull request.
-"""
+"""The event of a run on GitHub, with its commit and pull request."""
 
 from __future__ import annotations
 
@@ -23,7 +20,7 @@ if TYPE_CHECKING:
     from accgate.github.api.client import Client
 
 T = TypeVar("T")
-LOCAL = "local"  # the name of what is no event: a dry run on a machine of one's own
+LOCAL = "local"  # the name of a dry run on a machine of one's own, which has no event
 
 
 @dataclass(frozen=True)
@@ -31,10 +28,9 @@ class Event:
     """The event of a run and the commit it is about.
 
     `repository` and `head_repository` are "owner/name", the latter None for a deleted fork. `head_sha` is the pull
-    request's own commit, never GitHub's merge of it. `number` and `author` are of the pull request, None where there is
-    none or, with `workflow_run`, none was looked for. `base_branch` is where the pull request or merge queue leads to.
-    `run_id` and `run_attempt` are of this run, `source_run_id` and
-    `source_run_attempt` of the run that evaluated: another one with `workflow_run` only.
+    request's own commit, never GitHub's merge of it. `number` and `author` are the pull request's, if any; for
+    `workflow_run` `find_pull_request` adds them. `base_branch` is where the pull request or merge queue leads to.
+    `source_run_id` and `source_run_attempt` are of the run that evaluated: with `workflow_run` another one than this.
     """
 
     name: str
@@ -52,14 +48,13 @@ class Event:
     source_run_id: int = 0
     source_run_attempt: int = 1
     api_url: str = ""
-    graphql_url: str = ""
     server_url: str = ""
 
     @property
     def run_url(self) -> str | None:
         """The page of this run.
 
-        None on a machine of one's own.
+        A machine of one's own has none.
         """
         if self.name == LOCAL:
             return None
@@ -99,10 +94,10 @@ class Payload:
 def check_run_name(event: Event, name: str, *, branches: Collection[str], advisory: bool = False) -> str:
     """Return the name of the event's check run.
 
-    It is `name` itself only where the rules of a required branch's commit decided. A check stands on a commit, and one
-    commit may be the head of several pull requests: where another branch's rules decided, its name says so. After a
-    push or by hand a commit's own rules decide, and anybody may have written the result of a fork: such a check must
-    not satisfy one that is required of pull requests.
+    Only where the rules of a required branch decided, this is `name` itself. A check stands on a commit, and one commit
+    may be the head of several pull requests: where another branch's rules decided, the name says so. After a push or by
+    hand a commit's own rules decide, and anybody may have written the result of a fork: such a check must not satisfy
+    one that is required of pull requests.
 
     Parameters
     ----------
@@ -120,9 +115,9 @@ def check_run_name(event: Event, name: str, *, branches: Collection[str], adviso
 
 
 def name_for_branch(name: str, branch: str | None) -> str:
-    """Return the check's name on a pull request to another branch.
+    """Return the check's name on a pull request to this branch.
 
-    The branch is none of the required ones.
+    The branch does not require the check.
 
     >>> name_for_branch("accgate", "release/1.x")
     'accgate (to release/1.x)'
@@ -131,9 +126,7 @@ def name_for_branch(name: str, branch: str | None) -> str:
 
 
 def read_event(environ: Mapping[str, str]) -> Event:
-    """Read the event from the variables of GitHub Actions.
-
-    Its details are in the file of GITHUB_EVENT_PATH.
+    """Read the event from the variables of GitHub Actions and the file of GITHUB_EVENT_PATH.
 
     Raises
     ------
@@ -157,7 +150,6 @@ def read_event(environ: Mapping[str, str]) -> Event:
         source_run_id=run_id,
         source_run_attempt=attempt,
         api_url=(environ.get("GITHUB_API_URL") or "https://api.github.com").rstrip("/"),
-        graphql_url=environ.get("GITHUB_GRAPHQL_URL", ""),
         server_url=(environ.get("GITHUB_SERVER_URL") or "https://github.com").rstrip("/"),
     )
     if name.startswith("pull_request"):
@@ -185,10 +177,10 @@ def read_event(environ: Mapping[str, str]) -> Event:
 
 
 def find_pull_request(client: Client, event: Event) -> Event | None:
-    """Find the open pull request of the event's head, and add it.
+    """Return the event with the open pull request of its head.
 
-    Repository, branch and commit must fit. None where there is none. The number in the artifact of the evaluating run
-    is not used: a fork can write any number there.
+    Repository, branch and commit must fit, else the result is None. The number in the artifact of the evaluating run is
+    not used, because a fork can write any number there.
     """
     if not event.head_repository or not event.head_branch:
         return None
@@ -201,9 +193,9 @@ def find_pull_request(client: Client, event: Event) -> Event | None:
 
 
 def open_pull_requests(client: Client, event: Event, **query: str) -> Iterator[PullRequest]:
-    """List the repository's open pull requests that fit a query.
+    """Yield the repository's open pull requests that fit a query.
 
-    Not every server filters by all of it.
+    Check them again: not every server filters by all of the query.
     """
     path = f"/repos/{event.repository}/pulls"
     for row in client.pages(path, params={"state": "open", **query}, needs="pull-requests: read"):

@@ -1,8 +1,6 @@
-"""The outcome of an evaluation.
+"""The outcome of an evaluation, with its conclusion, exit code and summary."""
 
-Here are its result or its failure, the conclusion and exit code, and a summary of it.
-"""
-
+import json
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -30,7 +28,7 @@ DIFFERENCES = 12  # lines of a refused result
 class Outcome:
     """A result, or the failure that took its place.
 
-    `cancelled` says that the job was stopped from outside.
+    `cancelled` where the job was stopped from outside.
     """
 
     result: Result | None = None
@@ -50,7 +48,7 @@ class Outcome:
     def verdict(self) -> str:
         """The run's verdict.
 
-        It is `error` where it has none.
+        A run without a result has the verdict `error`.
         """
         return "error" if self.result is None else self.result.verdict
 
@@ -97,7 +95,7 @@ def read_outcome(path: Path, *, exit_code: int | None, log: Path | None, cancell
 def refuse_result(why: str, differences: str, folder: Path) -> Outcome:
     """Return the failure in place of a result that is not believed.
 
-    It has the first differences, in which the run's folder has no name.
+    It quotes the first differences, without the run's folder in paths.
     """
     lines = differences.replace(f"{folder.as_posix()}/", "").splitlines()
     more = [f"and {len(lines) - DIFFERENCES} more"] if len(lines) > DIFFERENCES else []
@@ -118,15 +116,13 @@ def _end_of(log: Path | None) -> str:
 def read_untrusted(path: Path) -> Result:
     """Read a result that anybody may have written.
 
-    It is read within limits, and may have no key but a result's own.
+    It must be small, and have no key but a result's own.
 
     Raises
     ------
     BadInput
         When it is too large, holds anything else, or contradicts itself.
     """
-    import json
-
     if path.is_symlink() or not path.is_file():
         raise BadInput(f"{path}: is not a plain file")
     if path.stat().st_size > UNTRUSTED_BYTES:
@@ -144,8 +140,8 @@ def read_untrusted(path: Path) -> Result:
 def conclusion(outcome: Outcome, guard: Guard | None, *, advisory: bool = False) -> Conclusion:
     """Return the check run's conclusion.
 
-    GitHub lets a neutral check satisfy a required one, so a doubt is never neutral. Neutral are a bootstrap, an
-    inconclusive run whose rules only warn of it, and an advisory run that did not fail.
+    GitHub lets a neutral check satisfy a required one, so a doubt is never neutral. A bootstrap is neutral, and so are
+    an inconclusive run whose rules only warn of it, and an advisory run that did not fail.
     """
     if outcome.cancelled:
         return "cancelled"
@@ -161,27 +157,25 @@ def conclusion(outcome: Outcome, guard: Guard | None, *, advisory: bool = False)
 def final_exit_code(outcome: Outcome, guard: Guard | None, fail_on: frozenset[str]) -> int:
     """Return the job's exit code.
 
-    It is the run's where `fail_on` names its verdict, 4 where only the guard fails, else 0. Bad input and an evaluation
-    that could not finish always fail the job, unless `fail_on` is empty.
+    The run's counts where `fail_on` names its verdict, else 4 where the guard fails, else 0. Bad input and an
+    evaluation that could not finish always fail the job, unless `fail_on` is empty.
 
     >>> from accgate.guard.state import Guard
     >>> final_exit_code(Outcome(failure=Failure(3, "")), None, frozenset({"regression"}))
     3
     """
     code = outcome.exit_code
-    if code == PASSED or (outcome.is_bootstrap and code in (REGRESSION, NO_VERDICT)):
-        masked = True
-    elif outcome.result is not None and code in (REGRESSION, NO_VERDICT):
-        masked = outcome.verdict not in fail_on
+    if outcome.result is not None and code in (REGRESSION, NO_VERDICT):
+        fails = outcome.verdict in fail_on and not outcome.is_bootstrap
     else:
-        masked = not fail_on
-    if not masked:
+        fails = bool(fail_on)
+    if code != PASSED and fails:
         return code
     return NO_VERDICT if guard is not None and not guard.holds and "guard" in fail_on else PASSED
 
 
-TITLE = 200  # characters
-REASONS, REASON = 5, 300  # how many, of how many characters
+TITLE = 200  # characters: a line of GitHub's list of checks
+REASONS, REASON = 5, 300  # how many of a check, and the characters of each, in the action's output
 
 
 def title_of(outcome: Outcome, guard: Guard | None, *, advisory: bool) -> str:
@@ -195,9 +189,9 @@ def title_of(outcome: Outcome, guard: Guard | None, *, advisory: bool) -> str:
 
 
 def json_of(outcome: Outcome, guard: Guard | None) -> dict[str, Any]:
-    """Return every check with its figures in points, and the guard.
+    """Return the action's output with every check and the guard.
 
-    It is the action's output. A missing figure is None.
+    Figures are in points, and None where they are missing.
     """
     result = outcome.result
     return {

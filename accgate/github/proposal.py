@@ -1,7 +1,7 @@
 """The command `accgate propose`.
 
-It makes references that a comment requested a pull request into the one of the comment. They come from an artifact of
-another job, and are hostile data, of which only the files of a reference store are taken.
+It opens a pull request with the references that a comment requested. They come from an artifact of another job, and are
+hostile data, of which only the files of a reference store are taken.
 """
 
 import hashlib
@@ -17,7 +17,7 @@ from urllib.parse import unquote
 from accgate.errors import PASSED, BadInput, reading
 from accgate.github.api.answers import CannotPublish, CannotReach, MissingPermission, Refused, Uncertain, as_promised
 from accgate.github.api.client import Client
-from accgate.github.api.git_data import Commit, Entry, Git
+from accgate.github.api.git_data import Commit, Git
 from accgate.github.api.objects import Side
 from accgate.github.approvals import is_writer
 from accgate.github.branch import NewFiles, commit_to
@@ -35,7 +35,7 @@ from accgate.report.markdown import LINKED, code
 As = Literal["pull-request", "commit"]
 
 NEEDS = "pull-requests: write"
-_ATTEMPTS = 3
+_ATTEMPTS = 3  # each of them with the client's own
 GUARD = (
     "A new reference changes what the gate compares with, so somebody with write permission other than the pull "
     "request's author must approve the new commit."
@@ -61,10 +61,10 @@ _KINDS = (".anchor.scores.csv", ".scores.csv", ".replies.jsonl.gz", ".anchor.tom
 
 @dataclass(frozen=True)
 class Options:
-    """The folder of references to propose, and their place.
+    """The references to propose.
 
-    It has the commit they were recorded at, and their folder in the repository. `recorded` is how the recording job
-    ended, as GitHub says it: `success`, `failure`, `cancelled` or `skipped`.
+    They are in `folder`, were recorded at `head_sha`, and belong to the repository's folder `references`. `recorded` is
+    how the recording job ended: `success`, `failure`, `cancelled` or `skipped`.
     """
 
     folder: Path
@@ -76,20 +76,20 @@ class Options:
 
 @dataclass(frozen=True)
 class Proposal:
-    """The proposal in words.
+    """The proposal in words, and its address.
 
-    `url` is None where there was nothing to propose.
+    The address is empty where there was nothing to propose.
     """
 
     text: str
-    url: str | None
+    url: str = ""
 
 
 def propose(options: Options, job: Job) -> int:
     """Commit the references that differ from the head's.
 
-    It answers the comment that requested them. Return the exit code. The output `url` leads to the pull request or the
-    commit. A second call gives the same address.
+    Answer the comment, and return the exit code. The output `url` leads to the pull request or the commit. A second
+    call gives the same address.
 
     Raises
     ------
@@ -113,8 +113,8 @@ def propose(options: Options, job: Job) -> int:
     except (BadInput, CannotPublish) as error:
         try_reply(client, event, request.comment.id, plain(f"The new references were not proposed: {error}"))
         raise
-    job.say(f"{done.text}{': ' if done.url else ''}{done.url or ''}")
-    write_outputs(job.environ.get("GITHUB_OUTPUT"), {"url": done.url or ""})
+    job.say(f"{done.text}: {done.url}" if done.url else done.text)
+    write_outputs(job.environ, {"url": done.url})
     return PASSED
 
 
@@ -145,9 +145,9 @@ def _proposal(client: Client, event: Event, options: Options, request: IssueComm
     old = git.commit(options.head_sha)
     changed = _differing(git, old.tree, options.references, files)
     if not changed and command.name == "record":
-        return Proposal("Every check has a reference; /accgate accept REASON records new ones in their place", None)
+        return Proposal("Every check has a reference; /accgate accept REASON records new ones in their place")
     if not changed:
-        return Proposal("There is nothing to propose: the branch has the recorded references already", None)
+        return Proposal("There is nothing to propose: the branch has the recorded references already")
     if command.name == "record":
         _refuse_replaced(git, old.tree, options.references, changed)
     check_references(options.folder, changed, reason=command.reason)
@@ -167,14 +167,9 @@ def _proposal(client: Client, event: Event, options: Options, request: IssueComm
 
 
 def _refuse_replaced(git: Git, tree: str, folder: str, changed: Mapping[str, bytes]) -> None:
-    """Refuse files of a reference that a tree has already, in part or whole.
+    """Refuse to replace references of a tree, in part or whole.
 
     `record` replaces none.
-
-    Raises
-    ------
-    BadInput
-        Which.
     """
     present = {place_of(name) for name in git.folder(tree, folder)}
     if there := sorted(name for name in changed if place_of(name) in present):
@@ -183,9 +178,7 @@ def _refuse_replaced(git: Git, tree: str, folder: str, changed: Mapping[str, byt
 
 
 def _differing(git: Git, tree: str, folder: str, files: Mapping[str, bytes]) -> dict[str, bytes]:
-    """Return the files that a tree does not have.
-
-    Those that it has with other content are there, too.
+    """Return the files that a tree does not have, or has with other content.
 
     Raises
     ------
@@ -197,17 +190,17 @@ def _differing(git: Git, tree: str, folder: str, files: Mapping[str, bytes]) -> 
         parent, entry = present.get(name.split("/")[0]), present.get(name)
         if (parent is not None and parent.type != "tree") or (entry is not None and not entry.is_file):
             raise BadInput(f"{folder}/{name}: the repository has something other than a plain file there; remove it")
-    nothing = Entry("blob", "", "")
-    return {name: content for name, content in files.items() if present.get(name, nothing).sha not in _blobs(content)}
+    blobs = {name: entry.sha for name, entry in present.items()}
+    return {name: content for name, content in files.items() if blobs.get(name) not in _blobs(content)}
 
 
 def _blobs(content: bytes) -> set[str]:
     """Return the names that git gives a file of this content.
 
-    They are with either line ends.
+    There is one for each kind of line ends.
     """
-    plain = with_lf(content)
-    return {git_sha(each) for each in (content, plain, plain.replace(b"\n", b"\r\n"))}
+    unix = with_lf(content)
+    return {git_sha(each) for each in (content, unix, unix.replace(b"\n", b"\r\n"))}
 
 
 def _commit(
@@ -260,9 +253,9 @@ def _pull_request(client: Client, event: Event, head: Side, branch: str, login: 
 
 
 def _open_pull_request(client: Client, event: Event, head: Side, branch: str) -> str | None:
-    """Return the address of the open pull request from our branch.
+    """Return the address of our branch's open pull request, if any.
 
-    It leads into the head's.
+    It must lead into the head's branch.
     """
     owner = event.repository.split("/")[0]
     for pull in open_pull_requests(client, event, head=f"{owner}:{branch}", base=head.ref):
@@ -317,8 +310,7 @@ def is_stored(name: str) -> bool:
 def check_references(folder: Path, changed: Collection[str], *, reason: str) -> None:
     """Refuse references that `record` would not have written.
 
-    They are in other places, or have another reason, or other scores. `changed` are paths from `stored_files`; the
-    references to which they belong are read.
+    They are in other places, or have another reason or other figures. `changed` are paths from `stored_files`.
 
     Raises
     ------
@@ -358,7 +350,9 @@ def git_sha(content: bytes) -> str:
 
 
 def place_of(name: str) -> tuple[str, str]:
-    """Split the path of a reference's file in the store into model and task, as files' names spell them.
+    """Split the path of a reference's file into model and task.
+
+    Both stay as files' names spell them.
 
     >>> place_of("m@quant=fp8/sums.anchor.scores.csv")
     ('m@quant=fp8', 'sums')
@@ -368,10 +362,7 @@ def place_of(name: str) -> tuple[str, str]:
 
 
 def _plain_files(folder: Path) -> Iterator[Path]:
-    """List all files in a folder, at any depth.
-
-    No link is followed.
-    """
+    """Yield all files in a folder, at any depth, and refuse links."""
     with reading(folder, "give the folder of the references"):
         entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
     for entry in entries:
@@ -387,7 +378,7 @@ def _plain_files(folder: Path) -> Iterator[Path]:
 def _check_replies(reference: Reference) -> None:
     """Refuse replies that the report could not read.
 
-    So are those that unpack to more than the limit, which are never held.
+    Replies that unpack to more than the limit are refused too.
     """
     for row in read_gzip_lines(reference.replies_path, "reply", UNPACKED_LIMIT):
         if "repeat" not in row:

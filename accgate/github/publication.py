@@ -4,7 +4,7 @@ import json
 
 from accgate.errors import PASSED, AccgateError, BadInput
 from accgate.github.announcement import Announcement, Options
-from accgate.github.api.answers import CannotPublish, CannotRead
+from accgate.github.api.answers import CannotPublish
 from accgate.github.api.client import Client
 from accgate.github.approvals import find_approval
 from accgate.github.event import LOCAL, Event, find_pull_request, read_event
@@ -17,12 +17,12 @@ from accgate.inputs.parquet import without_native_readers
 from accgate.report.ending import guard_ending
 
 UNSURE = Guard("unreadable", reason="the base commit has rules, but they were not used; run the gate with --base")
-CONTRADICTED = Guard("unreadable", reason="the result used a base's rules, but the files of the base commit hold none")
+CONTRADICTED = Guard("unreadable", reason="the result used a base's rules, but the files of the base commit have none")
 
 
 @without_native_readers()
 def publish(options: Options, job: Job) -> int:
-    """Write the comment, check run, annotations, summary and outputs of a run.
+    """Write a run's comment, check run, annotations, summary and outputs.
 
     Return the job's exit code. A failure to publish becomes a warning, and never changes the verdict. A guard that
     cannot be read does not hold.
@@ -56,14 +56,14 @@ def publish(options: Options, job: Job) -> int:
         announcement.write(title, body)
     passed = outcome.exit_code == PASSED and not outcome.is_bootstrap and (guard is None or guard.holds)
     with collect_troubles("the job summary and outputs could not be written", troubles):
-        append_summary(job.environ.get("GITHUB_STEP_SUMMARY"), body)
+        append_summary(job.environ, body)
         outputs = {
             "verdict": outcome.verdict,
             "passed": "true" if passed and not options.untrusted else "false",
             "summary-markdown": body,
             "json": json.dumps(json_of(outcome, guard)),
         }
-        write_outputs(job.environ.get("GITHUB_OUTPUT"), outputs)
+        write_outputs(job.environ, outputs)
     for text in troubles:
         job.say(text if event.name == LOCAL else trouble(text))
     code, ended = final_exit_code(outcome, guard, options.fail_on), announcement.ended
@@ -79,10 +79,7 @@ def publish(options: Options, job: Job) -> int:
 
 
 def _reasons(outcome: Outcome, guard: Guard | None) -> list[str]:
-    """List what only the comment would say otherwise, one line each.
-
-    The comment may not have been written.
-    """
+    """List what else only the comment says, which may not have been written."""
     refusal = outcome.failure.log.splitlines() if outcome.failure is not None and outcome.failure.refusal else []
     return refusal + ([guard.reason] if guard is not None and guard.reason and not guard.holds else [])
 
@@ -90,7 +87,7 @@ def _reasons(outcome: Outcome, guard: Guard | None) -> list[str]:
 def _connect(options: Options, job: Job) -> tuple[Event, Client | None, list[str]]:
     """Read the event, and connect to GitHub.
 
-    Return the event, with the pull request of a `workflow_run`, the client, if any, and what went wrong.
+    Return the event, the client, if any, and what went wrong. The event of a `workflow_run` gets its pull request.
     """
     if options.dry_run and "GITHUB_EVENT_NAME" not in job.environ:
         for path, fix in (
@@ -119,8 +116,7 @@ def _connect(options: Options, job: Job) -> tuple[Event, Client | None, list[str
 def _verify(options: Options, outcome: Outcome) -> Outcome:
     """Decide the outcome again from the records by the rules in force.
 
-    One that does not follow from them is a failure. From a fork only the small result is used, and it is advisory. A
-    cancelled run has none.
+    A result that does not follow from them is a failure. A fork's records are not used, and its result is advisory.
     """
     if outcome.result is None or options.untrusted:
         return outcome
@@ -133,7 +129,7 @@ def _verify(options: Options, outcome: Outcome) -> Outcome:
 def _guard(options: Options, event: Event, client: Client | None, outcome: Outcome) -> Guard | None:
     """Return the guard of a pull request.
 
-    None for other events. A merge queue's changes passed it as pull requests.
+    Other events have none: the changes in a merge queue passed it as pull requests.
     """
     is_shown = event.name == LOCAL and options.trees.base is not None
     if not (event.name.startswith("pull_request") or is_shown) or options.untrusted or outcome.cancelled:
@@ -141,7 +137,7 @@ def _guard(options: Options, event: Event, client: Client | None, outcome: Outco
 
     def approval() -> str | None:
         if client is None:
-            raise CannotRead("there is no token to read approvals with")
+            raise CannotPublish("there is no token to read approvals with")
         return find_approval(client, event)
 
     try:

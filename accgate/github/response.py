@@ -1,6 +1,6 @@
 """The command `accgate respond`.
 
-It checks that a command in a comment may be carried out, and gives its commit to the next jobs.
+It checks a comment's command, and gives its commit to the next jobs.
 """
 
 from dataclasses import replace
@@ -27,10 +27,10 @@ class Declined(Exception):
 def respond(job: Job, check_name: str) -> int:
     """Carry out a comment's command as far as this job can.
 
-    It writes outputs for the next jobs. Return the exit code. The output `command` is `accept`, `record` or `rerun`
-    where somebody with write permission wrote it and it can be carried out, else `none`: neither a comment without a
-    command nor a declined one fails the job. After an approving review the jobs that failed for loosened rules are
-    started again, and `command` is `none`.
+    Return the exit code. The output `command` tells the next jobs `accept`, `record` or `rerun` where somebody with
+    write permission wrote it and it can be carried out, else `none`: neither a comment without a command nor a declined
+    one fails the job. After an approving review the jobs that failed for loosened rules are started again, and
+    `command` is `none`.
 
     Raises
     ------
@@ -43,7 +43,7 @@ def respond(job: Job, check_name: str) -> int:
     outputs = dict.fromkeys(OUTPUTS, "") | {"command": "none"}
     if event.name == "pull_request_review":
         job.say(_answer_review(job.connect(event), event, check_name))
-        write_outputs(job.environ.get("GITHUB_OUTPUT"), outputs)
+        write_outputs(job.environ, outputs)
         return PASSED
     request = read_issue_comment(job.environ)
     if request.command is None or not request.comment.user.is_person:
@@ -61,7 +61,7 @@ def respond(job: Job, check_name: str) -> int:
             why = plain(f"Not done, because a request to GitHub failed: {error}")
             try_reply(client, event, request.comment.id, why)
             raise
-    write_outputs(job.environ.get("GITHUB_OUTPUT"), outputs)
+    write_outputs(job.environ, outputs)
     return PASSED
 
 
@@ -94,10 +94,7 @@ def _outputs(client: Client, event: Event, request: IssueComment, command: Comma
 
 
 def _check_acceptable(client: Client, event: Event, pull: PullRequest, request: IssueComment, check_name: str) -> None:
-    """Decline a head that cannot be recorded.
-
-    It must be the commit that was there when the comment was written.
-    """
+    """Decline a fork's head, and one that came after the comment was written."""
     if not pull.head.is_in(event.repository):
         fix = "push the branch to this repository, or have its author record the reference"
         raise Declined(f"a fork's code would run with more rights than its pull request has; {fix}")
@@ -113,7 +110,7 @@ def _check_acceptable(client: Client, event: Event, pull: PullRequest, request: 
 def _rerun(client: Client, event: Event, pull: PullRequest, check_name: str, *, failed_jobs: bool = False) -> None:
     """Start the run again that wrote the head's newest check run.
 
-    It may be only its failed jobs.
+    With `failed_jobs` only its failed jobs start.
     """
     runs = [origin.run for _, origin in looks_of(client, event, check_name, pull.base.ref)]
     if not runs:
@@ -143,9 +140,9 @@ def _run_at(client: Client, path: str) -> WorkflowRun:
 
 
 def _answer_review(client: Client, event: Event, check_name: str) -> str:
-    """Start the failed jobs again after an approval.
+    """Start the failed jobs again where an approval may change their verdict.
 
-    It is where that of this commit may change their verdict. Return what was done.
+    Return a sentence that says what was done.
     """
     with as_promised(f"{event.repository}#{event.number}"):
         pull = read_pull_request(client, event)

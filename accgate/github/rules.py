@@ -1,6 +1,6 @@
 """The rules that decide on a pull request.
 
-Here are their trees, the guard, and the verdict by an approved change of them.
+The guard compares them, and an approved change takes their place.
 """
 
 from collections.abc import Callable, Sequence
@@ -28,7 +28,7 @@ WORKFLOW_BYTES = 512 * 1024  # GitHub runs no larger one
 class Trees:
     """The folders with the pull request's head and base.
 
-    Beside them is the path of accuracy.toml in them.
+    `config` is the path of accuracy.toml in both.
     """
 
     head: Path
@@ -56,7 +56,7 @@ class Trees:
 def guard_of(trees: Trees, approval: Callable[[], str | None]) -> Guard:
     """Tell whether the rules that decide stayed as strict, or a change is approved.
 
-    `approval` asks GitHub who approved this very commit; it is called only where a rule was loosened.
+    `approval` asks GitHub who approved this very commit. It is called only where a rule was loosened.
     """
     if trees.base is None or not trees.base.is_dir():
         return Guard("unreadable", reason="the files of the base commit are missing, so the rules cannot be compared")
@@ -78,7 +78,7 @@ def guard_of(trees: Trees, approval: Callable[[], str | None]) -> Guard:
 def verify_result(trees: Trees, selection: Selection, out: Path) -> Result:
     """Decide the result of a run's folder again.
 
-    It is by the base's rules, or by the head's own where the base has none.
+    The base's rules decide, or the head's where the base has none.
 
     Raises
     ------
@@ -94,9 +94,9 @@ def verify_result(trees: Trees, selection: Selection, out: Path) -> Result:
 
 
 def template_of(trees: Trees) -> str | None:
-    """Return the text of the template for the comment's blocks.
+    """Return the text of the comment's template.
 
-    It is the base's, where there is a base.
+    The base's counts, or the head's where there is no base.
 
     Raises
     ------
@@ -128,7 +128,7 @@ def has_commands(trees: Trees) -> bool:
 def by_rules_in_force(outcome: Outcome, guard: Guard | None, trees: Trees) -> Outcome:
     """Return the outcome by the rules in force.
 
-    They are the base's, or the pull request's own once their change is approved. Without this nobody could ever accept
+    These are the base's, or the pull request's own once their change is approved. Without this nobody could ever accept
     a lower reference: the check would go on using the base's.
     """
     if outcome.result is None or outcome.result.rules != "base" or guard is None or guard.state != "approved":
@@ -139,8 +139,8 @@ def by_rules_in_force(outcome: Outcome, guard: Guard | None, trees: Trees) -> Ou
 def _by_own_rules(result: Result, guard: Guard, trees: Trees) -> Result:
     """Return the result with the own rules' verdicts where they have one.
 
-    Checks that they no longer make are left out. A check that no listed change concerns keeps the base's verdict:
-    nobody approved that it could be another.
+    Checks that these rules no longer make are left out. A check that no listed change concerns keeps the base's
+    verdict, because nobody approved another.
     """
     head = load_config(trees.head_config)
     listed = {pair for change in guard.changes for pair in change.checks}
@@ -179,9 +179,9 @@ def _by_own_rules(result: Result, guard: Guard, trees: Trees) -> Result:
 
 
 def _allowed_by_own(result: Result, checks: Sequence[Verdict]) -> Allowed | None:
-    """Return what the own rules allow, added to the base's where needed.
+    """Return how many harmless changes the own rules fail at most.
 
-    The base's allow for the checks that they could not decide, and for new checks.
+    For new checks, and those that the own rules could not decide, the base's number counts.
     """
     if result.allowed is None or result.allowed_beside is None:
         return None
@@ -193,9 +193,9 @@ def _allowed_by_own(result: Result, checks: Sequence[Verdict]) -> Allowed | None
 
 
 def _with_reason(verdict: Verdict, result: Result) -> Verdict:
-    """Keep the base's verdict of a check, and say why.
+    """Add to the base's verdict why the own rules could not decide.
 
-    The own rules could not decide it.
+    A verdict that they were not asked for stays as it is.
     """
     own = next((v for v in result.beside if (v.model, v.task) == (verdict.model, verdict.task)), None)
     return verdict if own is None else verdict.because(Reason.of("base-rules", text="; ".join(own.reasons)))

@@ -1,7 +1,4 @@
-"""A job, and its messages to its runner.
-
-They are commands, outputs, the summary, and what went wrong meanwhile.
-"""
+"""A job of GitHub Actions, and its messages to its runner."""
 
 from __future__ import annotations
 
@@ -19,18 +16,15 @@ if TYPE_CHECKING:
     from accgate.github.api.client import Client
     from accgate.github.event import Event
 
-SUMMARY_LIMIT = 2**20  # bytes a step
-_CUT_NOTE = "\n\n*The summary is cut here: GitHub shows at most 1 MiB.*\n"
-
 Name = Literal["notice", "warning", "error"]
 
 
 @dataclass(frozen=True)
 class Job:
-    """A job of GitHub Actions.
+    """A job's variables, its way to the API, and its log.
 
-    It has its variables, its way to the API, and its log. `connect` makes the API client of an event, and raises
-    CannotPublish where there is no token. `say` prints a text, in which the runner finds no command, or a `Command`.
+    `connect` makes the API client of an event, and raises CannotPublish without a token. `say` prints a `Command`, or a
+    text in which the runner finds no command.
     """
 
     environ: Mapping[str, str]
@@ -39,10 +33,7 @@ class Job:
 
 
 class Command(str):
-    """A line that is a command to the runner.
-
-    Any other text that is printed is none.
-    """
+    """A line that is a command to the runner."""
 
     __slots__ = ()
 
@@ -63,56 +54,46 @@ def command(name: Name, message: str = "", *, title: str | None = None) -> Comma
 def mask(token: str) -> Command:
     """Return the command that makes the runner hide a token.
 
-    It is empty where there is no token. It holds the token: print it in a job of GitHub Actions only.
+    Without a token it is empty. It holds the token: print it in a job of GitHub Actions only.
     """
     return Command("\n".join(f"::add-mask::{_data(line)}" for line in token.splitlines() if line.strip()))
 
 
-def write_outputs(path: str | Path | None, outputs: Mapping[str, str]) -> None:
-    """Append outputs to the file of GITHUB_OUTPUT.
-
-    Without a path nothing happens.
+def write_outputs(environ: Mapping[str, str], outputs: Mapping[str, str]) -> None:
+    """Append outputs to the file of GITHUB_OUTPUT, if it is set.
 
     Raises
     ------
     OSError
         When the file cannot be written.
     """
-    if not path:
-        return
-    lines = []
-    for name, value in outputs.items():
-        end = f"accgate_{secrets.token_hex(16)}"  # which no writer of a value could have guessed
-        lines.append(f"{name}<<{end}\n{value}\n{end}\n")
-    with Path(path).open("a", encoding="utf-8", newline="") as file:
-        file.write("".join(lines))
+    end = f"accgate_{secrets.token_hex(16)}"  # which no writer of a value could have guessed
+    text = "".join(f"{name}<<{end}\n{value}\n{end}\n" for name, value in outputs.items())
+    _append(environ.get("GITHUB_OUTPUT"), text)
 
 
-def append_summary(path: str | Path | None, text: str) -> None:
-    """Append Markdown to the file of GITHUB_STEP_SUMMARY.
+def append_summary(environ: Mapping[str, str], text: str) -> None:
+    """Append Markdown to the file of GITHUB_STEP_SUMMARY, if it is set.
 
-    At GitHub's limit it is cut with a note. Without a path nothing happens.
+    GitHub shows up to 1 MiB, and a comment's text has at most 64 KB.
 
     Raises
     ------
     OSError
         When the file cannot be written.
     """
-    if not path:
-        return
-    path = Path(path)
-    left = SUMMARY_LIMIT - (path.stat().st_size if path.exists() else 0)
-    content = text.encode(errors="replace")
-    if len(content) > left:
-        start = content[: max(left - len(_CUT_NOTE.encode()), 0)].decode(errors="ignore")
-        content = (start + _CUT_NOTE).encode() if left >= len(_CUT_NOTE.encode()) else b""
-    with path.open("ab") as file:
-        file.write(content)
+    _append(environ.get("GITHUB_STEP_SUMMARY"), text)
+
+
+def _append(path: str | None, text: str) -> None:
+    if path:
+        with Path(path).open("ab") as file:
+            file.write(text.encode(errors="replace"))
 
 
 @contextmanager
 def collect_troubles(what: str, troubles: list[str]) -> Iterator[None]:
-    """Note an exception raised in here, and go on."""
+    """Note an exception raised inside in `troubles`, and go on."""
     try:
         yield
     except (CannotPublish, OSError, AccgateError) as error:

@@ -1,7 +1,6 @@
-"""Commands in comments, such as `/accgate accept REASON`.
+"""Commands in comments, such as `/accgate accept REASON`, and the answers to them.
 
-Here is what a comment says, and the answer to it. Whatever else begins with `/accgate` is `help`: its writer gets told
-what to type.
+Whatever else begins with `/accgate` is `help`: the answer says what to type.
 """
 
 import re
@@ -35,20 +34,14 @@ APPROVE = (
 
 @dataclass(frozen=True)
 class Command:
-    """The command in a comment.
-
-    The reason is as it was written, empty where none was.
-    """
+    """The command in a comment, with the reason as it was written, if any."""
 
     name: Name
     reason: str = ""
 
     @property
     def fault(self) -> str | None:
-        """What is wrong with the command as it was written.
-
-        None where nothing is.
-        """
+        """What is wrong with the command, if anything is."""
         if self.name == "accept":
             if not self.reason:
                 return "write why the new accuracy is accepted: /accgate accept REASON"
@@ -58,14 +51,14 @@ class Command:
             if len(self.reason) > REASON_LIMIT:
                 return f"the reason has {len(self.reason)} characters; use up to {REASON_LIMIT}: /accgate accept REASON"
         if self.name == "help":
-            word = self.reason.split()[0] if self.reason.split() else ""
-            return f"{APPROVE if word.lower().startswith('approve') else f'accgate knows no such command: {COMMANDS}'}"
+            is_approval = self.reason.lower().startswith("approve")
+            return APPROVE if is_approval else f"accgate knows no such command: {COMMANDS}"
         return None
 
 
 @checked_dataclass(frozen=True)
 class Comment:
-    """The comment as it was when it was created.
+    """The comment as it was created.
 
     Later edits do not count.
     """
@@ -86,9 +79,9 @@ class IssueComment:
 
     @property
     def command(self) -> Command | None:
-        """Its command.
+        """The command of a new comment on an open pull request.
 
-        None where it has none, or is not a new comment on an open pull request.
+        Any other comment has none.
         """
         if self.action != "created" or self.issue.pull_request is None or self.issue.state != "open":
             return None
@@ -96,9 +89,7 @@ class IssueComment:
 
 
 def command_of(body: str) -> Command | None:
-    """Read the command of a comment's first line.
-
-    None where there is none.
+    """Read the command of a comment's first line, if there is one.
 
     >>> command_of("/accgate accept new tokenizer\\nsecond line")
     Command(name='accept', reason='new tokenizer')
@@ -130,7 +121,7 @@ def read_issue_comment(environ: Mapping[str, str]) -> IssueComment:
     return read_payload(environ, IssueComment)
 
 
-TEXT_LIMIT = 2000  # characters
+TEXT_LIMIT = 2000  # characters of a text of any origin in an answer
 
 
 def react(client: Client, event: Event, comment: int, content: Literal["eyes", "rocket"]) -> None:
@@ -150,9 +141,9 @@ def react(client: Client, event: Event, comment: int, content: Literal["eyes", "
 
 
 def reply(client: Client, event: Event, comment: int, markdown: str) -> str | None:
-    """Write the one answer to a command's comment, or update it.
+    """Write or update the one answer to a command's comment.
 
-    Return its address. `markdown` is written as it is: texts of other people go through `plain` first.
+    Return its address. `markdown` is not escaped: pass texts of other people through `plain` first.
 
     Raises
     ------
@@ -166,7 +157,7 @@ def reply(client: Client, event: Event, comment: int, markdown: str) -> str | No
 def try_reply(client: Client, event: Event, comment: int, markdown: str) -> None:
     """Write the answer if GitHub takes it.
 
-    The caller has a failure of its own to report.
+    The caller reports a failure of its own.
     """
     with suppress(CannotPublish):
         reply(client, event, comment, markdown)
@@ -180,7 +171,7 @@ def plain(text: str) -> str:
 def link(text: str, url: object) -> str:
     """Write a link.
 
-    It is the bare text where the server gave no web address.
+    Where the server gave no web address, this is the bare text.
 
     >>> link("the run", "https://github.com/o/r/actions/runs/1"), link("the run", "javascript:alert(1)")
     ('[the run](https://github.com/o/r/actions/runs/1)', 'the run')

@@ -1,4 +1,4 @@
 """The guard of a pull request's rules.
 
-It knows whose rules decide, which of them the pull request changes, and whether that holds.
+It says whose rules decide, and which of them the pull request changes.
 """

@@ -1,6 +1,6 @@
 """The rules that decide on a pull request.
 
-They are those of its base commit, applied to the models of its head.
+They are its base commit's, applied to the models of its head.
 """
 
 from collections.abc import Sequence
@@ -22,9 +22,9 @@ Pair = tuple[str, str]
 
 @dataclass(frozen=True)
 class Selection:
-    """The models and the tasks that a run is for, all where empty.
+    """The models and the tasks that a run is for.
 
-    Tasks are names, or tags.
+    Tasks are names or tags. An empty tuple means all.
     """
 
     models: tuple[str, ...] = ()
@@ -61,7 +61,7 @@ class RuleSets:
 def rule_sets_of(head: Config, base: Path, selection: Selection) -> RuleSets | None:
     """Return the rules for a pull request.
 
-    None where the base has no accuracy.toml, so that nothing can be weakened.
+    A base without accuracy.toml gives None, because nothing can be weakened.
 
     Parameters
     ----------
@@ -112,12 +112,10 @@ def within_tree(config: Config, root: Path) -> Config:
 def _has_reference(rules: Config, model: str, task: str) -> bool:
     """Tell whether the base can decide a check.
 
-    Without a reference it is new to the pull request that brings the first.
+    A check without a reference is new to the pull request that brings the first one.
     """
     settings, entry = rules.tasks[task], rules.models[model]
-    if entry.equal_to is not None:
-        return True
-    if settings.target is not None or settings.reference is not None:
+    if any(value is not None for value in (entry.equal_to, settings.target, settings.reference)):
         return True
     folder = folder_of(rules.references, baseline_of(model, entry.variant, entry.baseline), task)
     return any(folder.glob(f"{escape(file_name(task))}.*"))
@@ -126,7 +124,7 @@ def _has_reference(rules: Config, model: str, task: str) -> bool:
 def own_samples(own: Config) -> tuple[Check, ...]:
     """Plan the checks of the head's own rules.
 
-    A recording may hold their samples too, for the verdicts beside.
+    A recording may hold their samples too.
     """
     try:
         return plan_checks(own, recording=True)
@@ -137,7 +135,7 @@ def own_samples(own: Config) -> tuple[Check, ...]:
 def _base_rules(head: Config, rules: Config, pairs: Sequence[Pair], selection: Selection) -> Config | None:
     """Combine the base's config with the head's models.
 
-    `only` decides which checks are made, where a task names models that are gone.
+    Only these pairs are checked: a task of the base may name models that are gone.
     """
     merged = replace(
         rules,

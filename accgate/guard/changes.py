@@ -35,7 +35,7 @@ GATE_WHY = {
     "overall": "a small drop in every check no longer fails, or each check has less of alpha",
     "reference_runs": "another number of main's runs becomes part of the references",
 }
-# Compared in the checks that they are in effect for, with the store, and entry by entry.
+# Rates and early stopping are compared in the checks that use them, references with the store, secrets one by one.
 GATE_ELSEWHERE = (*RATES, "early_stopping", "references", "secrets")
 
 
@@ -71,7 +71,7 @@ def changed_rules(base: Config, head: Config) -> tuple[RuleChange, ...]:
     refuse_unread_references(base, base_tree.root)
     tasks, unread = task_pairs(base, head)
     gate = list(_gate_differences(base, head, tasks))
-    found = [
+    differences = [
         *gate,
         *secret_differences(base, head),
         *_report_differences(base, head),
@@ -84,20 +84,20 @@ def changed_rules(base: Config, head: Config) -> tuple[RuleChange, ...]:
         *store_differences(base, head),
     ]
     order, pairs = get_args(Effect), base.pairs()
-    differences = sorted(_each_once(found), key=lambda c: (order.index(c.effect), _place(head.source, c.key)))
+    listed = sorted(_each_once(differences), key=lambda c: (order.index(c.effect), _place(head.source, c.key)))
     return tuple(
         RuleChange(
             c.rule, c.base, c.head, c.effect, c.why, head.source.own_line(c.key),
             tuple(pair for pair in pairs if c.concerns(*pair)),
         )
-        for c in differences
+        for c in listed
     )  # fmt: skip
 
 
 def _each_once(differences: list[Difference]) -> Iterable[Difference]:
-    """Drop a second difference of the same rule.
+    """Keep one difference of each rule, a loosening if there is one.
 
-    Several tasks can tell of one. A loosening goes before.
+    Several tasks can yield the same rule.
     """
     unique: dict[str, Difference] = {}
     for each in differences:
@@ -109,9 +109,9 @@ def _each_once(differences: list[Difference]) -> Iterable[Difference]:
 def _task_differences(
     base: Config, head: Config, tasks: Sequence[TaskPair], *, explained: bool
 ) -> Iterator[Difference]:
-    """Find what differs in each task.
+    """Yield the differences of each task, and of its share of alpha.
 
-    A check to which the account leaves less alpha than anything listed explains differs as well.
+    A smaller share is listed where no other loosening explains it.
     """
     pairs = [(model, task.name) for task in tasks for model in task.models]
     before = shares_of_alpha(base, pairs, {task.name: task.before for task in tasks})
@@ -127,9 +127,9 @@ def _task_differences(
 
 
 def _place(file: TomlFile, key: Key) -> float:
-    """Return the line of a rule, or of its table where it was removed.
+    """Return the line by which a rule is sorted.
 
-    Rules of other files come last.
+    A rule that was removed has its table's, and rules of other files come last.
     """
     return math.inf if file.own_line(key[:1]) is None else file.line(key)
 
@@ -137,10 +137,10 @@ def _place(file: TomlFile, key: Key) -> float:
 def _gate_differences(base: Config, head: Config, tasks: Sequence[TaskPair]) -> Iterator[Difference]:
     for name in (f.name for f in fields(Gate) if f.name not in GATE_ELSEWHERE):
         before, after, why = getattr(base.gate, name), getattr(head.gate, name), GATE_WHY.get(name)
-        for found in difference(("gate", name), before, after, GATE.get(name), why=why):
+        for change in difference(("gate", name), before, after, GATE.get(name), why=why):
             doubt = alpha_doubt(side for task in tasks for side in (task.before, task.after))
-            is_larger = found.effect == "tightening" and name == "correction"
-            yield replace(found, effect="loosening", why=doubt) if is_larger and doubt is not None else found
+            is_larger = change.effect == "tightening" and name == "correction"
+            yield replace(change, effect="loosening", why=doubt) if is_larger and doubt is not None else change
     early = base.gate.early_stopping, head.gate.early_stopping
     if any(side.may_stop_early for task in tasks for side in (task.before, task.after)):
         yield from difference(("gate", "early_stopping"), *early)
@@ -159,15 +159,15 @@ def _report_differences(base: Config, head: Config) -> Iterator[Difference]:
 
 
 def _template(config: Config) -> tuple[str, str] | None:
-    """Name and digest of the comment's template, where there is one."""
+    """Return name and digest of the comment's template, if there is one."""
     name = config.report.template
     return None if name is None else (name, file_digest(config.path(name)))
 
 
 def _check_differences(base: Config, head: Config) -> Iterator[Difference]:
-    """Find the (model, task) pairs that only one side has.
+    """Yield the (model, task) pairs that only one side has.
 
-    Models added later must have a task.
+    A task that begins or ceases to check models added later differs as well.
     """
     before, after = dict.fromkeys(base.pairs()), dict.fromkeys(head.pairs())
     lost = _group([pair for pair in before if pair not in after], head)
@@ -189,7 +189,7 @@ def _check_differences(base: Config, head: Config) -> Iterator[Difference]:
 def _group(pairs: list[tuple[str, str]], other: Config) -> dict[Key, list[str]]:
     """Group pairs by the key that the other side lacks.
 
-    It is the task, the model, or only both together.
+    This is the task, the model, or both together.
     """
     groups: dict[Key, list[str]] = {}
     for model, task in pairs:

@@ -1,6 +1,6 @@
 """One rule in the base and the head of a pull request.
 
-Here is whether it differs, which way, and both values as short text.
+This module tells whether it differs and which way, and shortens both values.
 """
 
 import json
@@ -19,9 +19,9 @@ NOT_PLAIN = "not plainly stricter"
 
 @dataclass(frozen=True)
 class Difference:
-    """A rule that differs, without its line in the head's file yet.
+    """A rule that differs, by its key.
 
-    It has its key, and `part` if it is in another file.
+    `part` names a part of another file.
     """
 
     key: Key
@@ -46,9 +46,9 @@ class Difference:
 
 @dataclass(frozen=True)
 class Direction:
-    """The way in which a rule is stricter.
+    """The way in which a rule gets stricter.
 
-    It is so where `rank` (NaN where values cannot be ranked) is higher.
+    A stricter value has a higher `rank`, and a value without a rank has NaN.
     """
 
     rank: Callable[[Any], float]
@@ -59,7 +59,7 @@ class Direction:
 def up(value: float | str | None) -> float:
     """Rank a rule that is stricter the higher its value.
 
-    No value has no rank, and neither has a percentage, which is a share of another number.
+    A percentage has no rank, because it is a share of another number.
     """
     return math.nan if value is None or isinstance(value, str) else float(value)
 
@@ -81,8 +81,7 @@ def along(*values: str) -> Callable[[str], float]:
 def exact(value: Any, *, in_order: bool = False) -> str:
     """Write a value so that only equal values have the same text.
 
-    Equal are those that an engine and a test cannot tell apart. The order of a table's keys counts only `in_order`, and
-    1, 1.0 and true are three values.
+    1, 1.0 and true are three values. The order of a table's keys counts only with `in_order`.
 
     >>> exact({"a": 1, "b": 2}) == exact({"b": 2, "a": 1}), exact(1) == exact(True), exact(1) == exact(1.0)
     (True, False, False)
@@ -95,7 +94,7 @@ def difference(
 ) -> Iterator[Difference]:
     """Yield the difference of one rule, if any.
 
-    Without a direction every change is a loosening, for the reason `why`, or else because it is not plainly stricter.
+    Without a direction every change is a loosening, for the reason `why` or because it is not plainly stricter.
     """
     if exact(base) == exact(head):
         return
@@ -105,7 +104,7 @@ def difference(
 def effect_of(base: Any, head: Any, direction: Direction | None, why: str | None) -> tuple[Effect, str]:
     """Return the effect of a change of one rule, and the reason.
 
-    The reason is `why` where nothing is known of the rule.
+    The reason is `why` where no direction gives one.
     """
     before, after = (math.nan, math.nan) if direction is None else (direction.rank(base), direction.rank(head))
     if direction is not None and after > before:
@@ -127,8 +126,8 @@ def texts(base: Any, head: Any) -> tuple[str | None, str | None]:
     if max(len(before), len(after)) <= WIDTH:
         start = 0
     else:
-        both = enumerate(zip(before, after, strict=False))
-        common = next((i for i, (left, right) in both if left != right), min(len(before), len(after)))
+        pairs = enumerate(zip(before, after, strict=False))
+        common = next((i for i, (left, right) in pairs if left != right), min(len(before), len(after)))
         start = 0 if common < WIDTH // 2 else common - 20
     return None if base is None else _cut(before, start), None if head is None else _cut(after, start)
 
@@ -140,7 +139,7 @@ def _cut(text: str, start: int) -> str:
 def toml_text(value: Any) -> str:
     """Write a value about as TOML does, on one line.
 
-    A table is without the keys that are not set.
+    The unset keys of a table are left out.
 
     >>> toml_text({"quant": "fp8", "gpus": 2, "spec": True, "kv": None})
     '{quant = "fp8", gpus = 2, spec = true}'
@@ -160,6 +159,6 @@ def toml_text(value: Any) -> str:
 def unreadable(key: Key, what: str, error: BadInput, part: str = "") -> Difference:
     """Return the difference of a rule that cannot be read in the base.
 
-    Every change of it counts as a loosening.
+    It counts as a loosening.
     """
     return Difference(key, None, None, "loosening", f"the base's {what} cannot be read: {error.messages[0]}", part)

@@ -1,4 +1,4 @@
-"""What a pull request's own rules say of records made under its base's rules."""
+"""Verdicts by a pull request's own rules on records made under its base's rules."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -28,11 +28,11 @@ SHOWN = ("verdict", "test", "n", "reference", "candidate", "gamma", "theta", "th
 def verdicts_beside(
     own: Config, evaluated: EvaluatedRun, decided: Decided, *, stored: bool
 ) -> tuple[tuple[Verdict, ...], Allowed]:
-    """Decide by a pull request's own rules, and keep what differs.
+    """Decide by a pull request's own rules.
 
-    It differs from the verdicts by the base's. Beside them stands how many harmless changes these rules fail at most.
-    They decide nothing. A check that was not evaluated under the own rules (other prompts, other settings of the reply,
-    more samples) is `inconclusive` and says so.
+    Return the verdicts that differ from those by the base's rules. They decide nothing. A check that was not evaluated
+    under the own rules (other prompts, other settings of the reply, more samples) is `inconclusive` and says so. The
+    second result is how many harmless changes the own rules fail at most.
 
     Parameters
     ----------
@@ -41,7 +41,7 @@ def verdicts_beside(
     evaluated : EvaluatedRun
         What was evaluated under the base's rules.
     decided : Decided
-        What the base's rules say; new checks are left out.
+        The verdicts by the base's rules; new checks are left out.
     stored : bool
         Plan from references alone (`plan_checks`): scores then stay as they are recorded, and a check whose extraction
         or metric differs is `inconclusive`.
@@ -95,7 +95,7 @@ def verdicts_beside(
 def _without_new_limits(own: Config, by_base: Sequence[Check]) -> Config:
     """Return the rules without limits on costs that the base's checks lack.
 
-    These begin with the merge.
+    Such limits begin with the merge.
     """
     limited = [{check.task.name for check in by_base if name in check.limits} for name in LIMITS]
     tasks = dict(own.tasks)
@@ -112,7 +112,7 @@ def _evidence(check: Check, item: EvaluatedCheck, *, stored: bool) -> tuple[Evid
     Raises
     ------
     BadInput
-        Where they give none: why.
+        When they give none: why.
     """
     assert item.evaluation is not None
     if check.reference is None:

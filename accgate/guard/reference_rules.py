@@ -1,6 +1,6 @@
 """A reference of the base and its replacement in a pull request.
 
-It may be a tightening where every score is at least as good.
+It tightens only where every score is at least as good.
 """
 
 import math
@@ -20,9 +20,9 @@ from accgate.records.scores import Floats, is_binary
 from accgate.references.store import Reference, ReferenceFile
 from accgate.references.writer import figures_of
 
-OF_SCORES = ("mean", "sigma", "discordance", "scores_sha256", "runs_sha256")  # these follow from the scores
-OF_MEAN = ("mean", "n")
-SIZES = ("runs", "builds", "n", "repeats")
+OF_SCORES = ("mean", "sigma", "discordance", "scores_sha256", "runs_sha256")  # fields that follow from the scores
+OF_MEAN = ("mean", "n")  # fields that `effect` compares itself, without scores
+SIZES = ("runs", "builds", "n", "repeats")  # fields that another text mentions already
 Row = tuple[float, Mapping[str, Any]]
 
 
@@ -42,11 +42,11 @@ class ReferencePair:
     def effect(self) -> Effect:
         """The effect of the replacement.
 
-        It tightens only where the same reference has the same samples, each at least as good. Scores other than 0 and
-        100 are never plainly stricter: one sample raised far enough makes their differences spread so much that no test
-        finds a drop. The same holds for clusters and repeats, and a statistic such as a calibration error can get
-        better or worse with any score. Nor is a mean of more samples: with a smaller error a run that was inconclusive
-        passes. Who made it, when and why proves nothing either.
+        It tightens only where it has the same samples, each at least as good. Scores other than 0 and 100 are never
+        plainly stricter: one sample raised far enough makes their differences spread so much that no test finds a drop.
+        The same holds for clusters and repeats, and a statistic such as a calibration error can get better or worse
+        with any score. A mean of more samples is not stricter either: its error is smaller, so that a run that was
+        inconclusive passes. Who made the replacement, when and why, proves nothing.
         """
         old, new = self.before.about, self.after.about
         if not self.decides_mean or self.other_fields or (self.before.scores is None) != (self.after.scores is None):
@@ -62,10 +62,7 @@ class ReferencePair:
 
     @property
     def changes(self) -> list[str]:
-        """The changes in words.
-
-        It is empty where nothing that counts changed.
-        """
+        """The changes in words, if any count."""
         old, new = self.before.about, self.after.about
         with_scores = self.before.scores is not None, self.after.scores is not None
         texts = []
@@ -108,7 +105,7 @@ class ReferencePair:
 
     @cached_property
     def moves(self) -> Floats:
-        """By how many points the scores that both have moved."""
+        """The changes of the scores that both have, in points."""
         old, new = self.rows
         return np.array([new[key][0] - old[key][0] for key in old if key in new])
 

@@ -1,6 +1,6 @@
-"""Every file that rules are read from.
+"""The files that rules are read from.
 
-It must lie in the repository of its accuracy.toml, and its content is digested.
+They must lie in the repository of their accuracy.toml.
 """
 
 import glob
@@ -27,9 +27,9 @@ LINK_FIX = "put a plain file there"
 
 
 def within(config: Config, tree: Tree) -> Config:
-    """Return the config, once every file that its rules name lies in the tree.
+    """Return the config, bound to a tree.
 
-    Code of its rules is bound to the tree too.
+    Every file that its rules name must lie in there.
 
     Raises
     ------
@@ -88,9 +88,9 @@ def _definition_faults(config: Config, name: str, tree: Tree) -> list[str]:
 
 
 def _named_faults(definition: Definition, tree: Tree) -> Iterator[str]:
-    """Yield the faults of the dataset, of solved examples, and of a metric.
+    """Yield the faults of the files that a definition names.
 
-    A metric has the files that it consists of.
+    They are the dataset, the solved examples, and a metric's code.
     """
     content, folder = definition.content, definition.folder
     named: dict[Key, str | None] = {
@@ -116,9 +116,9 @@ def _picture_faults(config: Config, name: str, definition: Definition, tree: Tre
 
 
 def _own_places(task: TaskSettings) -> Iterator[tuple[str, str]]:
-    """Yield option and text of each folder or file of its own that a task names.
+    """Yield option and text of each file that an lm-eval task names.
 
-    The task is lm-eval's.
+    Folders are included.
     """
     for option in ("include_path", "files") if task.lm_eval is not None else ():
         yield from ((option, text) for text in texts_in(task.options.get(option)))
@@ -127,7 +127,7 @@ def _own_places(task: TaskSettings) -> Iterator[tuple[str, str]]:
 def _link_faults(folder: Path, tree: Tree) -> Iterator[str]:
     """Yield the links in a folder that leave the tree.
 
-    So are the files that Git LFS keeps elsewhere. Folders behind other links are gone through too, each once.
+    The files that Git LFS keeps elsewhere are faults too. Folders behind other links are searched, each once.
     """
     rest, seen = [folder], set()
     while rest:
@@ -145,7 +145,10 @@ def _link_faults(folder: Path, tree: Tree) -> Iterator[str]:
 
 
 def _code_faults(path: Path, folder: Path, tree: Tree) -> Iterator[str]:
-    """Yield the links that leave the tree in a folder, or beside code."""
+    """Yield the links that leave the tree.
+
+    They are in a folder, or beside a file of code.
+    """
     place = code_folder(path, folder) if path.suffix == ".py" and path.is_file() else path
     yield from () if place is None else _link_faults(place, tree)
 
@@ -153,16 +156,16 @@ def _code_faults(path: Path, folder: Path, tree: Tree) -> Iterator[str]:
 def _is_outside(text: str) -> bool:
     """Tell whether a text names a path outside of its folder.
 
-    It counts in any spelling that a loader knows.
+    Any spelling that a loader knows counts.
     """
     place = text.rpartition("::")[2]  # where an archive lies
     return place.startswith(("/", "~")) or ".." in place.split("/") or place.casefold().startswith(("file:", "local:"))
 
 
 def _hub_faults(definition: Definition) -> Iterator[str]:
-    """Yield what the loader of hub datasets would read here.
+    """Yield faults where the loader of hub datasets would read this machine's files.
 
-    That is a folder of the dataset's name, and files that options name.
+    A folder may have the dataset's name, and options may name files.
     """
     dataset, fix = definition.content.dataset, "name files of the repository with dataset.file"
     for key, source in ((("dataset", "hub"), dataset), (("dataset", "join", "hub"), dataset.join)):
@@ -176,9 +179,9 @@ def _hub_faults(definition: Definition) -> Iterator[str]:
 
 
 def _is_read_here(text: str, *, is_builder: bool) -> bool:
-    """Tell whether a loader would take a text for a path of this machine.
+    """Tell whether a loader would take a text for a local path.
 
-    The text is of its options, and counts whatever lies there now.
+    The text is one of its options.
     """
     return _is_outside(text) or (is_builder and bool(glob.glob(text.rpartition("::")[2], recursive=True)))  # noqa: PTH207
 
@@ -194,28 +197,31 @@ def _into_trees(config: Config, key: Key, text: str, tree: Tree) -> Iterator[str
 
 
 def judge_digests(config: Config, judge: Judge) -> list[tuple[str, str]]:
-    """Name and digest of every file of the repository that a judge's settings name."""
+    """Return name and digest of every file that a judge's settings name.
+
+    Weights outside of the repository are left out.
+    """
     return [(f"{text}/{file.name}", file_digest(file)) for text, file in judge_files(config, judge)]
 
 
 def included_digests(config: Config, task: TaskSettings) -> list[tuple[str, str]]:
-    """Return name and digest of every file that a task of lm-eval reads.
+    """Return name and digest of every file that an lm-eval task reads.
 
-    The files are of the repository's own.
+    Only the repository's own files count.
     """
     files = () if task.lm_eval is None else included_files(task.options, config.folder)
     return sorted((os.path.relpath(file, config.folder), file_digest(file)) for file in files)
 
 
 def picture_digests(config: Config, name: str, definition: Definition) -> list[tuple[str, str]]:
-    """Name and digest of every picture that the rows of a task name."""
+    """Return name and digest of every picture that the rows of a task name."""
     return [(text, file_digest(folder / text)) for _, text, folder in _pictures(config, name, definition)]
 
 
 def _rows_file(config: Config, name: str, definition: Definition) -> Path | None:
     """Return the file with a task's rows.
 
-    None where they come from the hub or are generated.
+    Rows that come from the hub or are generated have none.
     """
     if (own := config.tasks[name].dataset) is not None:
         return config.path(own)
@@ -226,7 +232,7 @@ def _rows_file(config: Config, name: str, definition: Definition) -> Path | None
 def _pictures(config: Config, name: str, definition: Definition) -> Iterator[tuple[int, str, Path]]:
     """Yield row, text and folder of each picture that is a file.
 
-    Those of a joined source count too, whose rows bring columns.
+    The pictures of a joined source are included.
     """
     content, own = definition.content, config.tasks[name].dataset
     file, join = _rows_file(config, name, definition), content.dataset.join

@@ -1,6 +1,6 @@
 """Environment variables that a pull request's models may name.
 
-Each has the hosts to which it may be sent.
+Only certain hosts may get each of them.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -28,8 +28,7 @@ class Use(NamedTuple):
 def refuse_secrets(head: Config, base: Config | None) -> None:
     """Refuse to send an environment variable where the base does not allow it.
 
-    A pull request asks for that. Allowed is what `[gate] secrets` of the base names, and what a model or judge of the
-    base does already.
+    The base allows what its `[gate] secrets` name, and what its models and judges do already.
 
     Parameters
     ----------
@@ -55,7 +54,7 @@ def refuse_secrets(head: Config, base: Config | None) -> None:
 
 
 def secret_differences(base: Config, head: Config) -> Iterator[Difference]:
-    """Tell whether `[gate] secrets` allows more, or only less."""
+    """Yield the difference where `[gate] secrets` allows more, or only less."""
     tables = base.gate.secrets, head.gate.secrets
     before, after = ({(name, host) for name in table for host in table[name]} for table in tables)
     if after - before:
@@ -87,9 +86,9 @@ def _uses(key: Key, engine: str, options: Mapping[str, Any]) -> Iterator[Use]:
 
 
 def _hosts(options: Mapping[str, Any]) -> Iterator[str]:
-    """Name the hosts to which the engine sends its key.
+    """Yield the hosts to which the engine sends its key.
 
-    It sends it to each server, or to the one that it starts.
+    They are its servers, or the one that it starts.
     """
     urls = [str(url) for url in _list(options.get("base_url") or ())]
     if options.get("serve"):
@@ -104,10 +103,10 @@ def _list(value: Any) -> Sequence[Any]:
 
 
 def _host_of(url: str) -> str:
-    """Return the host of a URL, with its port where it has one.
+    """Return the host of a URL, with its port if any.
 
-    It has http:// where nothing encrypts the way to another machine. The whole URL where its parts are not plain to
-    see.
+    It begins with http:// where nothing encrypts the way to another machine. A URL whose host can be misread is
+    returned whole.
 
     >>> _host_of("https://API.example.com/v1"), _host_of("http://127.0.0.1:8000/v1"), _host_of("https://a@b/v1")
     ('api.example.com', '127.0.0.1:8000', 'https://a@b/v1')

@@ -1,7 +1,4 @@
-"""The guard's state.
-
-It says which rules of the gate a pull request changes, and whether somebody approved that.
-"""
+"""The guard's state, with the rules that a pull request changes."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -15,9 +12,9 @@ class RuleChange:
     """One rule that differs between a pull request's base and head.
 
     `rule` is a dotted key of accuracy.toml (`gate.alpha`, `tasks.gsm8k.limit`), or a key and a part of another file
-    (`tasks.gsm8k: prompt`, `references: smollm2/gsm8k`). `base` and `head` are values as text, None where there is
-    none; they can hold anything. `line` is the rule's line in the head's accuracy.toml, None where it has none.
-    `checks` are the base's checks, each (model, task), that the rule may decide.
+    (`tasks.gsm8k: prompt`, `references: smollm2/gsm8k`). `base` and `head` are the values, if any, as text of any
+    content. `line` is the rule's line in the head's accuracy.toml, if it is there. `checks` are the base's checks, each
+    (model, task), that the rule may decide.
     """
 
     rule: str
@@ -31,10 +28,10 @@ class RuleChange:
 
 @dataclass(frozen=True)
 class Guard:
-    """Whether a pull request left the gate's rules as strict as they were.
+    """Whether a pull request left the gate's rules as strict as before.
 
-    A looser one may be approved. Separate from the verdict: both must hold. `approved_by` names who approved a
-    loosening for this very commit, and `reason` says what could not be read where the guard does not hold for that.
+    A loosening may be approved. Verdict and guard must both hold. `approved_by` names who approved a loosening for this
+    very commit. `reason` says what could not be read where the state is `unreadable`.
     """
 
     state: GuardState

@@ -1,6 +1,6 @@
 """The reference store as a rule.
 
-It is every reference and anchor of the base, and which one a check is compared with.
+References and anchors count, and which reference a check is compared with.
 """
 
 import math
@@ -18,9 +18,8 @@ from accgate.guard.reference_rules import ReferencePair
 from accgate.inputs.paths import file_digest
 from accgate.planning.effective import definition_of
 from accgate.records.membership import clusters_of
-from accgate.references.anchor import Anchor, AnchorFile, Step, anchor_beside
+from accgate.references.anchor import Anchor, AnchorFile, Step, anchor_beside, step_since
 from accgate.references.store import Reference, baseline_of, file_of, read_reference
-from accgate.stats.drift import anchor_tails, difference_to_anchor
 from accgate.text import some_of
 
 KEY: Key = ("references",)
@@ -54,7 +53,7 @@ def store_differences(base: Config, head: Config) -> Iterator[Difference]:
 def _places(store: Path) -> set[str]:
     """List every reference of a store as `folder/task.toml`.
 
-    Those with only an anchor are included.
+    A reference of which only the anchor is there is included.
     """
     files = [path.relative_to(store).as_posix() for path in store.glob("*/*.toml")]
     return {file.removesuffix(ANCHOR) + ".toml" if file.endswith(ANCHOR) else file for file in files}
@@ -84,28 +83,21 @@ def _reference_difference(name: str, old: Path, new: Path, base: Config, head: C
 def _is_higher_better(name: str, base: Config, head: Config) -> bool:
     """Return the direction of a task's metric in the base.
 
-    It is the head's where the base has no such task.
+    The head's counts where the base has no such task.
 
     Raises
     ------
     BadInput
-        When the definition can be read on neither side.
+        When the definition cannot be read.
     """
-    for config in (base, head):
-        if name not in config.tasks:
-            continue
-        try:
-            return definition_of(config, name).higher_is_better
-        except BadInput:
-            if config is head or name not in head.tasks:
-                raise
-    return True
+    config = next((config for config in (base, head) if name in config.tasks), None)
+    return config is None or definition_of(config, name).higher_is_better
 
 
 def _is_plain(config: Config, name: str) -> bool:
     """Tell whether a task decides on the mean of independent samples.
 
-    No share of it may be lost.
+    A task that may lose a share of its reference is not plain either.
     """
     if name not in config.tasks:
         return True
@@ -120,7 +112,7 @@ def _is_plain(config: Config, name: str) -> bool:
 def _replies_difference(name: str, old: Path, new: Path) -> Iterator[Difference]:
     """Yield the difference of replies beside a reference that is no looser.
 
-    Reports show them as what was answered before.
+    Reports show these replies as the reference's answers.
     """
     before, after = (digest[:12] if (digest := _digest(path)) else None for path in (old, new))
     if before is None and after is not None:
@@ -144,7 +136,7 @@ def _anchor_difference(name: str, old: Path, new: Path) -> Iterator[Difference]:
 
 
 def _same_files(old: Path, new: Path) -> bool:
-    """Tell whether both have the same content, so that nothing has to be parsed."""
+    """Tell whether two references or anchors have the same content, without parsing them."""
     try:
         return all(_digest(old.with_suffix(end)) == _digest(new.with_suffix(end)) for end in (".toml", ".scores.csv"))
     except BadInput:  # the next reader reports it
@@ -160,9 +152,9 @@ def _summary(reference: Reference) -> str:
 
 
 def baseline_differences(base: Config, head: Config) -> Iterator[Difference]:
-    """Yield the checks that the head compares with another recorded reference.
+    """Yield the checks that the head compares with something else.
 
-    Another model that they must equal counts, too. Both sides have the checks.
+    They are checks of both sides, and get another reference, or another model to equal.
 
     Raises
     ------
@@ -187,9 +179,9 @@ def baseline_differences(base: Config, head: Config) -> Iterator[Difference]:
 
 
 def _dropped_differences(base: Config, head: Config) -> Iterator[Difference]:
-    """Yield the models that lose the checks of which they have no reference.
+    """Yield the models that lose checks without a reference.
 
-    Others of the head are held against them.
+    They are no longer checked themselves once other models of the head must equal them.
 
     Raises
     ------
@@ -237,7 +229,7 @@ def _reference_file(config: Config, model: str, task: str) -> Path:
     return file_of(config.references, baseline, task)
 
 
-# Two anchors that agree in these are one.
+# Two anchors with these fields in common are the same.
 SAME = [f.name for f in fields(AnchorFile) if f.name not in ("replaced", "history")]
 
 
@@ -253,8 +245,8 @@ def _anchor_fault(
 ) -> str | None:
     """Return what is wrong with the head's anchor, if anything is.
 
-    It may be the base's, or where there is none the base's `former` reference. Where another reference took the place
-    of that, one step may be added, which must follow from the `replacement`.
+    It must be the base's anchor or, without one, the base's `former` reference. Its history may have one step more,
+    which must follow from the reference's `replacement`.
     """
     if after is None:
         fault = "the anchor was deleted: drift would be counted from the next reference on"
@@ -279,15 +271,12 @@ def _follows(step: Step, anchor: Anchor, reference: Reference | None) -> bool:
     """Tell whether a step of the history follows from this reference."""
     if reference is None or reference.scores is None:
         return False
-    anchored = set(anchor.scores.ids)
-    now = reference.scores.take([id_ for id_ in reference.scores.ids if id_ in anchored])
-    if not now.n:
-        return False
-    before, codes = anchor.scores.take(now.ids), clusters_of(None, now)
-    figures = [*difference_to_anchor(before.means(), now.means(), codes)]
-    stated = [step.difference, step.error]
+    computed, _ = step_since(anchor, reference.scores, clusters_of(None, reference.scores))
+    names = ["difference", "error"]
     if step.p_fall is not None and step.p_rise is not None:  # else they are computed from these two
-        figures += anchor_tails(before.values, now.values, codes)
-        stated += [step.p_fall, step.p_rise]
-    pairs = zip(figures, stated, strict=True)
-    return all(math.isclose(left, right, rel_tol=1e-6, abs_tol=1e-9) for left, right in pairs)
+        names += ["p_fall", "p_rise"]
+    return computed is not None and all(
+        # The runner's libraries may round otherwise than those of the recording machine.
+        math.isclose(getattr(step, name), getattr(computed, name), rel_tol=1e-6, abs_tol=1e-9)
+        for name in names
+    )

@@ -1,6 +1,6 @@
 """The rules of one task that differ between two trees.
 
-They decide its checks, at whatever level they are set.
+They may be set at any level.
 """
 
 import math
@@ -20,13 +20,13 @@ from accgate.tasks import DefinitionFile
 def _rank_of_cost(value: float | None) -> float:
     """Rank a limit on a cost.
 
-    Without one anything may.
+    No limit is the loosest.
     """
     return -math.inf if value is None else down(value)
 
 
 SAMPLES = Direction(up, "more samples are evaluated", "fewer samples are evaluated")
-# The only values that can be plainly stricter, and `TaskPair.in_doubt` says when these are not either.
+# The only values that can be plainly stricter; `TaskPair._doubt` says when even these are not.
 PROVEN: Mapping[str, Direction] = {
     "alpha": Direction(up, "a smaller drop fails", "only a larger drop fails"),
     "beta": Direction(down, "fewer drops are missed", "more drops are missed"),
@@ -41,7 +41,7 @@ PROVEN: Mapping[str, Direction] = {
     "num_samples": SAMPLES,
     "limit": Direction(lambda n: math.inf if n is None else n, SAMPLES.stricter, SAMPLES.looser),
 }
-PARTS = {"rows": "dataset", "join": "dataset", "examples": "few_shot"}  # of a definition, where these values stand
+PARTS = {"rows": "dataset", "join": "dataset", "examples": "few_shot"}  # the part of a definition with these values
 OTHER_JUDGE = "answers are marked by another judge"
 ASKED = (
     "prompt", "system", "mode", "few_shot", "examples", "choices", "images", "attack", "messages", "tools",
@@ -68,7 +68,7 @@ AS_WRITTEN = ("choose", "subset", "dataset", "options", "few_shot_dataset", *SET
 
 @dataclass(frozen=True)
 class TaskPair:
-    """A task of both trees, as it decides its checks in each.
+    """A task of both trees, as it is in effect in each.
 
     `models` are those that both check by it.
     """
@@ -103,7 +103,7 @@ class TaskPair:
             yield Difference(key, None, None, "loosening", why, "pictures")
 
     def _same_judge(self) -> bool:
-        """Tell whether both have a judge, which differ by their names alone."""
+        """Tell whether both have judges that differ by their names alone."""
         (base, old), (head, new) = [(task.config, task.settings.judge) for task in (self.before, self.after)]
         return old is not None and new is not None and _judge_change((base, old), (head, new)) is None
 
@@ -120,8 +120,8 @@ class TaskPair:
             levels = [own for own, part in IN_PLACE.items() if part == name and self._is_written(own, old, new)]
         gates = [getattr(task.config.gate, name) for task in (self.before, self.after)] if name in RATES else []
         if gates:
-            is_told_once = not levels and gates == [old, new]  # for all tasks
-            place = ("gate", name) if is_told_once else (*key, name)
+            is_of_gate = not levels and gates == [old, new]  # one difference for all tasks
+            place = ("gate", name) if is_of_gate else (*key, name)
             yield self._difference(name, place, (old, new), (old, new), why)
         elif levels:
             for own in levels:
@@ -134,9 +134,9 @@ class TaskPair:
             yield self._difference(name, key, (old, new), shown, why, PARTS.get(name, name))
 
     def _is_written(self, own: str, old: Any, new: Any) -> bool:
-        """Tell whether a key of the task's table is what differs.
+        """Tell whether a key of the task's table differs.
 
-        A file's name does not show whether its rows do.
+        A key that names a file counts as well, because its name does not show whether its rows differ.
         """
         written = [getattr(settings, own) for settings in self._settings]
         if isinstance(old, RowsFile) or isinstance(new, RowsFile):
@@ -148,7 +148,7 @@ class TaskPair:
     ) -> Difference:
         """Return the difference of one value.
 
-        One that looks stricter is a loosening where that is in doubt.
+        A value that looks stricter is a loosening where that is in doubt.
         """
         effect, reason = effect_of(values[0], values[1], self._directions.get(name), why)
         if effect == "tightening" and (doubt := self._doubt(name)) is not None:
@@ -159,7 +159,7 @@ class TaskPair:
     def _directions(self) -> Mapping[str, Direction]:
         """Return which way each value is stricter.
 
-        That of means is the metric's.
+        For means that depends on the metric.
         """
         rank = up if self.before.definition.higher_is_better else down
         means = {
@@ -171,7 +171,7 @@ class TaskPair:
     def _doubt(self, name: str) -> str | None:
         """Say why a value that looks stricter may not be.
 
-        The other rules of the check count.
+        The check's other rules can be the reason.
         """
         both = self.before, self.after
         if not all(task.is_mean for task in both):
@@ -214,7 +214,7 @@ class TaskPair:
 def alpha_doubt(tasks: Iterable[EffectiveTask]) -> str | None:
     """Say why a larger alpha may not be stricter for these tasks.
 
-    None where it is.
+    Where it is stricter, this is None.
     """
     for task in tasks:
         if not task.is_mean:
@@ -227,7 +227,7 @@ def alpha_doubt(tasks: Iterable[EffectiveTask]) -> str | None:
 
 
 def task_pairs(base: Config, head: Config) -> tuple[list[TaskPair], list[Difference]]:
-    """Return the tasks that both trees have, and unreadable parts of the base's.
+    """Return the tasks that both trees have, and the base's unreadable definitions.
 
     Raises
     ------
@@ -257,9 +257,9 @@ def _same(name: str, before: Any, after: Any) -> bool:
 
 
 def judge_differences(base: Config, head: Config) -> Iterator[Difference]:
-    """Yield the differences of judges, each of which gives marks of its own.
+    """Yield the differences of the judges that both sides have.
 
-    One that only the head has marks no answer of the base's tasks.
+    A judge that only the head has marks no answer of the base's tasks.
     """
     for name in (name for name in base.judges if name in head.judges):
         fault = _judge_change((base, name), (head, name))
@@ -269,9 +269,9 @@ def judge_differences(base: Config, head: Config) -> Iterator[Difference]:
 
 
 def _judge_change(before: tuple[Config, str], after: tuple[Config, str]) -> str | None:
-    """Describe what differs between two judges, beside their names and tables.
+    """Describe how two judges differ beside their tables.
 
-    None where nothing does.
+    Where the tables differ, the text is empty. Judges that do not differ give None.
     """
     sides = [(config, config.judges[name]) for config, name in (before, after)]
     tables = [exact(asdict(judge)) + exact(judge.sampling.extra, in_order=True) for _, judge in sides]
@@ -282,10 +282,7 @@ def _judge_change(before: tuple[Config, str], after: tuple[Config, str]) -> str 
 
 
 def _plain(value: Any) -> Any:
-    """Return a value without the keys that are not set.
-
-    A digest is shortened.
-    """
+    """Return a value without unset keys, and with a short digest."""
     if isinstance(value, RowsFile):
         return {"file": value.path.name, "sha256": value.sha256[:12]}
     if not isinstance(value, dict):

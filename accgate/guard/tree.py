@@ -1,6 +1,6 @@
-"""A repository's folder.
+"""A repository's folder, within which the paths in its files must stay.
 
-Paths in its files must stay within it at every step. Here is also what is in sight of a base's.
+The rules that a base's folder shows are found here as well.
 """
 
 from __future__ import annotations
@@ -25,16 +25,19 @@ GIT = ".git"
 
 @dataclass(frozen=True)
 class Tree:
-    """A repository's folder, and the folders of other checkouts, which may lie within it."""
+    """A repository's folder, and the folders of other checkouts, which may lie within it.
+
+    `jobs` are those folders and the one in which a job left files for models.
+    """
 
     root: Path
     others: tuple[Path, ...] = ()
-    jobs: tuple[Path, ...] = ()  # where a job left what models use, with its checkout
+    jobs: tuple[Path, ...] = ()
 
     def apart_from(self, workspace: Path | None) -> Tree:
-        """Return the tree beside what a job left for models.
+        """Return the tree without the folder that a job left for models.
 
-        No rule may lie there, nor in what is around it.
+        No rule may lie in that folder, nor in what is around it.
         """
         if workspace is None:
             return self
@@ -44,11 +47,11 @@ class Tree:
         return replace(self, others=(*self.others, *outermost), jobs=(*self.others, workspace, *checkout))
 
     def fault(self, folder: Path, name: str) -> str | None:
-        """Say why a name in a file of this folder does not stay in the tree.
+        """Say why a name in a file of this folder leaves the tree.
 
-        None where it does, or nothing is there. No step may leave the tree, even where the end is in it again: in the
-        base, after a merge or on another machine the same name leads elsewhere. A link that leads to nothing is a
-        fault, since what it stands for is no absence.
+        A name that stays gives None. No step may leave the tree, even where the end is in it again: in the base, after
+        a merge or on another machine the same name leads elsewhere. A missing file is no fault, but a link to nothing
+        is one, because it does not stand for a missing file.
         """
         if os.path.isabs(name) or name.startswith("~"):  # noqa: PTH117 (a text of a user's)
             return "is an absolute path"
@@ -58,18 +61,18 @@ class Tree:
         return self._walk([*real.relative_to(os.path.realpath(self.root)).parts, *Path(name).parts])
 
     def fault_with_dots(self, folder: Path, name: str) -> str | None:
-        """Say the same of a name that is read with its `..` taken out as well.
+        """Say why a name leaves the tree, also for readers that normalise it.
 
-        Both ways must lead to one place.
+        With and without its `..` the name must lead to one place.
         """
         path = Path(os.path.realpath(folder)) / name
         is_one = os.path.realpath(path) == os.path.realpath(os.path.normpath(path))
         return self.fault(folder, name) or (None if is_one else "leads through a link and back with ..")
 
     def fault_of_config(self, config: Path) -> str | None:
-        """Say why the path of accuracy.toml itself does not stay in the tree.
+        """Say why the path of accuracy.toml itself leaves the tree.
 
-        None where it does.
+        A path that stays gives None.
         """
         path = Path(os.path.abspath(config))  # noqa: PTH100 (resolve would follow links)
         return self._walk([*path.relative_to(self.root).parts])
@@ -108,15 +111,15 @@ class Tree:
 def _fault_at_end(path: Path, *, is_linked: bool) -> str | None:
     """Say why nothing can be read where a path ends.
 
-    None where something can, or where nothing was ever put.
+    A file that can be read gives None, and so does one that was never there.
     """
     if is_linked and _identity(path) is None:
         return "leads through a link to where nothing is"
-    return f"is {found[0]}, in the commit too" if (found := stand_in_of(path)) else None
+    return f"is {stand_in[0]}, in the commit too" if (stand_in := stand_in_of(path)) else None
 
 
 def _identity(path: Path) -> tuple[int, int] | None:
-    """Return what a folder is known by, whatever its name.
+    """Return what identifies a folder, also under another name.
 
     Other letters' case and mounts are the same folder.
     """
@@ -144,8 +147,8 @@ def tree_at(root: Path, config: Path) -> Tree:
 def trees_of_pair(base: Path, head: Path) -> tuple[Tree, Tree]:
     """Return the trees of accuracy.toml in a pull request's base and head.
 
-    Each is the folder of the nearest git repository, or else the path without the end that both have in common. Of one
-    file as both it is that repository, or else the file's folder.
+    Each is the folder of the nearest git repository, or else the path without the common end of both paths. Where both
+    are one file, that is its repository, or else its folder.
     """
     folder = Path(os.path.abspath(head)).parent  # noqa: PTH100
     if Path(os.path.abspath(base)).parent == folder:  # noqa: PTH100
@@ -169,9 +172,9 @@ def _repository(folder: Path, widest: Path) -> Path:
 
 
 def trees_of(base: Path, head: Path) -> tuple[Path, Path]:
-    """Return the folders of two trees, from the paths of one file in both.
+    """Return the folders of two trees.
 
-    They are the paths without their common end.
+    They are the paths of one file in both, without their common end.
 
     >>> [path.name for path in trees_of(Path("/base/gates/accuracy.toml"), Path("/head/gates/accuracy.toml"))]
     ['base', 'head']
@@ -212,9 +215,9 @@ def has_rules(base: Path, head: Path) -> bool:
 
 
 def _rule_files(root: Path, name: str) -> Iterator[Path]:
-    """List the files in a tree that are an accuracy.toml.
+    """Yield the files in a tree that are an accuracy.toml.
 
-    Their name tells, or what they hold.
+    Either the name or the content of a file shows that.
     """
     for folder, folders, files in os.walk(root):
         folders[:] = [each for each in folders if each.casefold() != GIT]
@@ -227,8 +230,8 @@ def _rule_files(root: Path, name: str) -> Iterator[Path]:
 def refuse_unread_references(base: Config, root: Path) -> None:
     """Refuse a base whose references may be in a submodule.
 
-    Its tree has only an empty folder of it. A pull request could else bring its own in their place: they would look
-    like the first ones.
+    Its tree has only an empty folder of a submodule. A pull request could bring its own references in their place,
+    which would look like the first ones.
 
     Raises
     ------
@@ -245,9 +248,9 @@ def refuse_unread_references(base: Config, root: Path) -> None:
 
 
 def _mode(path: Path) -> int | None:
-    """Return the mode of the file or folder at a path.
+    """Return the mode of the file, folder or link at a path.
 
-    Links are not followed. None where there is nothing.
+    Where there is nothing, this is None.
     """
     try:
         return path.lstat().st_mode

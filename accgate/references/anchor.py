@@ -137,7 +137,7 @@ def keep_anchor(
         files.remove(anchor.path)
         files.remove(anchor.path.with_suffix(".scores.csv"))
         return f"drift is counted from here: {changed} since the anchor of {anchor.about.date or 'an unknown date'}"
-    step, _ = _step(anchor, scores, codes, about.date, about.commit)
+    step, _ = step_since(anchor, scores, codes, about.date, about.commit)
     assert step is not None, "the samples are compared, so that some are shared"
     if not anchor.path.is_file():
         files.write(anchor.path.with_suffix(".scores.csv"), path.with_suffix(".scores.csv").read_bytes())
@@ -179,7 +179,7 @@ def _change(anchor: Anchor, old: Reference | None, about: ReferenceFile, scores:
     return f"{' and '.join(changed_parts(anchor.about.fingerprint, about.fingerprint)) or 'the samples'} changed"
 
 
-def _step(
+def step_since(
     anchor: Anchor, scores: Scores, codes: Codes | None, date: str = "", commit: str = ""
 ) -> tuple[Step | None, tuple[str, ...]]:
     """Return the difference to the anchor, and which samples are left out.
@@ -223,7 +223,7 @@ def drift_since(anchor: Anchor, candidate: Scores, design: Design, *, clusters: 
     """
     higher_is_better, fails = design.higher_is_better, design.drift_alpha is not None
     alpha = design.drift_alpha or alpha
-    history, (step, left_out) = anchor.about.history, _step(anchor, candidate, clusters)
+    history, (step, left_out) = anchor.about.history, step_since(anchor, candidate, clusters)
     since, runs = anchor.about.date, len(history) + 1
     if step is None:
         return Drift(since, runs, None, None, alpha, detected=False, reasons=left_out)

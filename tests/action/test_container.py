@@ -63,7 +63,6 @@ GPUS = [
     ("", None, True, ["all"]),
     ("auto", "", True, []),
     ("auto", "void", True, []),
-    ("auto", "none", True, []),
     ("auto", "all", False, ["all"]),
     ("all", "2,3", True, ["all"]),
 ]
@@ -83,17 +82,15 @@ def test_gpus_are_what_the_input_the_host_and_the_driver_say(
     assert ("NVIDIA_VISIBLE_DEVICES=void" in after(argv, "--env")) == (not expected)
 
 
-CODES = [(0, 0), (1, 1), (2, 2), (3, 3), (4, 4), (125, 3), (5, 3), (130, 130)]
+CODES = [(0, 0), (4, 4), (5, 3), (125, 3), (130, 130)]
 REFUSED = [
     ("ACCGATE_ENV", "HF_TOKEN gh_token", "no credential"),
     ("ACCGATE_ENV", "ACTIONS_RUNTIME_TOKEN", "no credential"),
     ("ACCGATE_ENV", "INPUT_TOKEN", "no credential"),
-    ("ACCGATE_ENV", "ACCGATE_TOKEN", "no credential"),
     ("ACCGATE_ENV", "DEPLOY_KEY", "looks like a token"),
     ("ACCGATE_ENV", "CI_KEY", "looks like a token"),
     ("ACCGATE_ENV", "HF_TOKEN=abc", "only names of variables"),
     ("ACCGATE_ENV", "LD_PRELOAD", "the action sets itself"),
-    ("ACCGATE_ENV", "PYTHONSAFEPATH", "the action sets itself"),
     ("ACCGATE_GPUS", "0;reboot", "write auto, all, none"),
     ("ACCGATE_DOCKER_OPTIONS", "-v /var/run/docker.sock:/s", "docker socket"),
     ("ACCGATE_CACHE_DIR", "cache", "absolute path"),
@@ -104,7 +101,6 @@ REFUSED = [
     ("ACCGATE_BLAME", "always", "on-failure or never"),
     ("ACCGATE_BLAME_SAMPLES", "many", "blame-samples is 'many'"),
     ("ACCGATE_BLAME_MINUTES", "0", "a whole number such as 30"),
-    ("ACCGATE_BLAME_MINUTES", "1;id", "blame-minutes is '1;id'"),
 ]
 
 
@@ -127,24 +123,20 @@ def test_docker_options_are_words_that_no_shell_reads(machine: Machine) -> None:
 
 
 def test_inputs_are_values_never_options_of_accgate(machine: Machine) -> None:
+    cache = machine[0].folder / "kept/cache"
     argv = again(
         machine, ACCGATE_MODELS="--out=/tmp/x, b", ACCGATE_TASKS="t\n--debug", ACCGATE_SHARD="--json",
-        ACCGATE_HTML_REPORT="true", ACCGATE_CONFIG="./a/b.toml",
+        ACCGATE_HTML_REPORT="true", ACCGATE_CONFIG="./a/b.toml", ACCGATE_CACHE_DIR=str(cache),
+        ACCGATE_ENV="HF_TOKEN,\nHF_ENDPOINT", HF_TOKEN="hf_secret",
     )  # fmt: skip
+    assert {"HF_TOKEN", "HF_ENDPOINT"} <= set(after(argv, "--env"))
+    assert "hf_secret" not in json.dumps(argv)
+    assert f"type=bind,source={cache},target=/cache" in after(argv, "--mount")
     assert argv[argv.index("run", 1) :] == [
         "run", "/accgate/head/a/b.toml", "--out", "/accgate/out", "--workspace", "/accgate/workspace/a",
         "--models=--out=/tmp/x, b", "--tasks=t --debug",
         "--base", "/accgate/base/a/b.toml", "--shard=--json", "--html",
     ]  # fmt: skip
-
-
-def test_named_variables_are_passed_by_name_and_the_cache_is_mounted(machine: Machine) -> None:
-    runner, _ = machine
-    cache = runner.folder / "kept/cache"
-    argv = again(machine, ACCGATE_ENV="HF_TOKEN,\nHF_ENDPOINT", HF_TOKEN="hf_secret", ACCGATE_CACHE_DIR=str(cache))
-    assert {"HF_TOKEN", "HF_ENDPOINT"} <= set(after(argv, "--env"))
-    assert "hf_secret" not in json.dumps(argv)
-    assert f"type=bind,source={cache},target=/cache" in after(argv, "--mount")
 
 
 DIGEST = "sha256:" + "ab" * 32

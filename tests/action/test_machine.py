@@ -38,7 +38,6 @@ SEES = [
 FAILS = [
     ("echo 'Failed to initialize NVML: Driver/library version mismatch'; exit 18", "(code 18): Failed to initialize"),
     ("echo 'Failed to initialize NVML: Unknown Error' >&2; exit 255", "(code 255): Failed to initialize NVML"),
-    ("echo 'No devices were found'", "No devices were found"),
     ("", "it names no GPU"),
     (f"{ONE}; echo 'Unable to determine the device handle for GPU1: 0000:19:00.0: GPU is lost.'", "misses a GPU: Una"),
     ("exec sleep 20", "does not answer within 60 seconds"),
@@ -87,13 +86,11 @@ GIVEN: list[tuple[str, dict[str, str], list[str] | None]] = [
     ("auto", {NVIDIA: "runtime.nvidia.com/gpu=0,runtime.nvidia.com/gpu=1"}, ['"device=0,1"']),
     ("auto", {NVIDIA: "runtime.nvidia.com/gpu=void"}, []),
     ("auto", {NVIDIA: "MIG-5a-b, GPU-6c"}, ['"device=MIG-5a-b,GPU-6c"']),
-    ("auto", {NVIDIA: "0:1"}, ['"device=0:1"']),
     ("auto", {NVIDIA: "/var/run/nvidia-container-devices"}, None),
     ("auto", {NVIDIA: "all", CUDA: "2,3"}, ['"device=2,3"']),
     ("auto", {CUDA: "1,-1,2"}, ['"device=1"']),
     ("auto", {CUDA: "NoDevFiles"}, []),
     ("None", {NVIDIA: "all"}, []),
-    ("all,0", {}, None),
     ("--privileged=1", {}, None),
 ]
 
@@ -176,7 +173,6 @@ def test_paths_of_the_container_are_those_of_the_repository(machine: Machine) ->
 
 DENIED = "cat: /accgate/probe/host: Permission denied"
 PROBES = [
-    ("exec /bin/sh: exec format error", "", "another processor"),
     ('exec: "/bin/sh": stat /bin/sh: no such file or directory: unknown', "", "has no /bin/sh"),
     ("crun: executable file `/bin/sh` not found in $PATH: No such file or directory", "", "has no /bin/sh"),
     (DENIED, "[name=seccomp,profile=default name=userns]", "userns-remap"),

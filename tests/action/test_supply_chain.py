@@ -19,7 +19,7 @@ from packaging.utils import canonicalize_name
 from accgate._version import REPOSITORY, __version__
 from accgate.cli.starter.files import workflow_text
 from accgate.inputs.toml import tomllib
-from tests.action.test_action import EXAMPLES, check_with, script
+from tests.action.test_action import EXAMPLES, script
 from tests.real.vllm_cpu import version as vllm_version
 from tests.support.runner import ROOT, load_yaml, posix_tools
 
@@ -96,31 +96,12 @@ def test_no_text_that_others_write_becomes_a_command() -> None:
         assert not [step for step in job["steps"] if "${{" in step.get("run", "")], name
 
 
-def test_zizmor_and_hadolint_have_nothing_to_say() -> None:
-    files = [*OWN, *EXAMPLES, *ACTIONS, ROOT / ".github/dependabot.yml"]
-    config = f"--config={ROOT / '.github/zizmor.yml'}"
-    check_with("zizmor", "--quiet", "--offline", "--persona=pedantic", config, *files)
-    check_with("hadolint", ROOT / "Dockerfile")
-
-
 def test_dependabot_knows_the_actions_the_images_and_each_folder_of_python_packages() -> None:
     updates = {update["package-ecosystem"]: update for update in load_yaml(ROOT / ".github/dependabot.yml")["updates"]}
     assert set(updates) == {"github-actions", "docker", "pip"}
     folders = {f"/{path.parent.relative_to(ROOT)}" for path in ROOT.glob("*/*.txt") if "--hash=" in path.read_text()}
     assert {"/", *folders} == set(updates["pip"]["directories"])
     assert "/requirements" in folders
-
-
-def test_code_is_analysed_and_scored_on_the_main_branch() -> None:
-    analysed = load_yaml(ROOT / ".github/workflows/codeql.yml")
-    assert analysed["jobs"]["analyze"]["strategy"]["matrix"]["language"] == ["python", "actions"]
-    assert {"push", "pull_request", "schedule"} <= set(analysed["on"])
-    scored = load_yaml(ROOT / ".github/workflows/scorecard.yml")
-    (job,) = scored["jobs"].values()
-    # The service that publishes scores takes no others: https://github.com/ossf/scorecard-action#workflow-restrictions
-    assert scored["on"]["push"]["branches"] == ["main"]
-    assert not {"env", "defaults"} & {*scored, *job}
-    assert not [step for step in job["steps"] if "run" in step]
 
 
 # Packages of the images

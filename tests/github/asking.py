@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +28,6 @@ def job(
         "GITHUB_SHA": "b" * 40,
         "GITHUB_REF_NAME": "main",
         "GITHUB_API_URL": hub.url,
-        "GITHUB_GRAPHQL_URL": f"{hub.url}/graphql",
         "GITHUB_SERVER_URL": "https://github.example",
         "GITHUB_RUN_ID": "50",
         "GITHUB_RUN_ATTEMPT": "1",
@@ -36,19 +36,19 @@ def job(
     }
 
 
-def outputs(environ: dict[str, str]) -> dict[str, str]:
-    """What a step wrote to GITHUB_OUTPUT; a value of several lines keeps them."""
-    lines = iter(Path(environ["GITHUB_OUTPUT"]).read_text().splitlines())
-    found = {}
+def outputs_of(path: Path) -> dict[str, str]:
+    """What the runner reads from the file of GITHUB_OUTPUT, as its FileCommandManager.cs."""
+    read, lines = {}, iter(path.read_bytes().decode().split("\n"))
     for line in lines:
-        name, _, end = line.partition("<<")
-        value = []
-        for inside in lines:
-            if inside == end:
-                break
-            value.append(inside)
-        found[name] = "\n".join(value)
-    return found
+        name, mark, end = line.partition("<<")
+        if mark:
+            read[name] = "\n".join(iter(partial(next, lines), end))
+    return read
+
+
+def outputs(environ: dict[str, str]) -> dict[str, str]:
+    """What a step wrote to GITHUB_OUTPUT."""
+    return outputs_of(Path(environ["GITHUB_OUTPUT"]))
 
 
 def replies(hub: GitHub, number: int = 7) -> list[str]:

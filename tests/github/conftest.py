@@ -6,12 +6,13 @@ from pathlib import Path
 import pytest
 
 from tests.github.server import GitHub
-from tests.support.pull_requests import Gate
+from tests.support.pull_requests import NUMBER, Gate
 
 
 @pytest.fixture
 def hub() -> Iterator[GitHub]:
     with GitHub() as hub:
+        hub.store.add_pull(NUMBER)
         yield hub
 
 

@@ -226,13 +226,6 @@ def run_approvals(store: Store, asked: Asked, id_: int) -> list[Row]:
     return store.run_approvals.get(id_, [])
 
 
-@route("GET", r"/actions/runs")
-def list_runs(store: Store, asked: Asked) -> Row:
-    sha = asked.query.get("head_sha")
-    rows = [row for row in store.runs.values() if sha in (None, row["head_sha"])]
-    return {"total_count": len(rows), "workflow_runs": rows}
-
-
 @route("POST", r"/actions/runs/(\d+)/(rerun|rerun-failed-jobs)")
 def rerun(store: Store, asked: Asked, id_: int, *_: object) -> Row:
     row = run(store, asked, id_)
@@ -337,22 +330,3 @@ def tree(store: Store, asked: Asked, sha: str) -> Row:
         entry = {"path": path, "mode": mode, "type": kind, "sha": blob, "url": f"{url}/{kind}s/{blob}"}
         entries.append(entry | ({"size": len(store.blobs[blob])} if kind == "blob" else {}))
     return {"sha": sha, "url": f"{url}/trees/{sha}", "tree": entries, "truncated": False}
-
-
-@route("GET", r"/contents/(.+)")
-def content(store: Store, asked: Asked, path: str) -> Row:
-    row = store.content(asked.query.get("ref", "main"), path)
-    if row is None:
-        raise not_found()
-    return row
-
-
-@route("PUT", r"/contents/(.+)")
-def put_content(store: Store, asked: Asked, path: str) -> Row:
-    branch = asked.body.get("branch", "main")
-    present = store.content(branch, path)
-    if present and asked.body.get("sha") != present["sha"]:
-        raise Refusal(409, {"message": f"{path} does not match {asked.body.get('sha')}"})
-    text = base64.b64decode(asked.body["content"]).decode()
-    sha = store.commit(branch, {path: text}, asked.body["message"])
-    return {"content": store.content(branch, path), "commit": store.commits[sha]}

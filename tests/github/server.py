@@ -13,7 +13,6 @@ from aiohttp import web
 
 from accgate.github.api.client import Client
 from accgate.github.event import Event
-from tests.github import shapes
 from tests.github.routes import Asked, Refusal, not_found, perform
 from tests.github.shapes import Row
 from tests.github.store import BOT, HEAD, Store
@@ -62,9 +61,6 @@ class GitHub:
     prefix: str = ""
     tokens: dict[str, str] = field(default_factory=lambda: {TOKEN: BOT})
     links: bool = True
-    has_user: bool = True
-    has_graphql: bool = True
-    link_origin: str | None = None
     most_per_page: int = 100
     knows_pages: bool = True
 
@@ -117,7 +113,7 @@ class GitHub:
         facts: dict[str, Any] = {"name": "pull_request", "head_sha": HEAD, "number": 7, "author": "ann"}
         facts |= {"repository": repository, "head_repository": repository, "head_branch": "change"}
         facts |= {"base_branch": "main", "default_branch": "main", "run_id": run_id, "source_run_id": run_id}
-        facts |= {"api_url": self.url, "graphql_url": f"{self.url}/graphql", "server_url": self.store.web}
+        facts |= {"api_url": self.url, "server_url": self.store.web}
         return Event(**facts | changes)
 
     # HTTP
@@ -197,18 +193,13 @@ class GitHub:
         for number, rel in ((page - 1, "prev"), (page + 1, "next"), (last, "last"), (1, "first")):
             if (rel in ("prev", "first") and page > 1) or (rel in ("next", "last") and page < last):
                 query = "&".join(f"{key}={value}" for key, value in (asked.query | {"page": number}).items())
-                links.append(f'<{self.link_origin or self.origin}{asked.path}?{query}>; rel="{rel}"')
+                links.append(f'<{self.origin}{asked.path}?{query}>; rel="{rel}"')
         headers = {"link": ", ".join(links)} if links and self.links else {}
         return (answer | {"check_runs": part} if isinstance(answer, dict) else part), headers
 
     def _route(self, asked: Asked, path: str) -> Any:
-        login = asked.login or ""
-        if path == "/user" and self.has_user:
-            if login.endswith("[bot]"):
-                raise Refusal(403, {"message": "Resource not accessible by integration"})
-            return shapes.private_user(self.store.web, login, self.store.tick(0))
-        if path.endswith("/graphql") and asked.method == "POST" and self.has_graphql:
-            return {"data": {"viewer": {"login": login}}}
+        if path.endswith("/graphql") and asked.method == "POST":
+            return {"data": {"viewer": {"login": asked.login}}}
         inside = path.removeprefix(f"/repos/{self.store.repository}")
         if inside == path:
             raise not_found()

@@ -44,16 +44,6 @@ def user(web: str, login: str) -> Row:
     return facts | {"type": kind, "site_admin": False, "url": f"{web}/users/{number_of(login)}"} | urls
 
 
-def private_user(web: str, login: str, now: str) -> Row:
-    counts = words("""
-        followers following public_gists public_repos collaborators disk_usage owned_private_repos private_gists
-        total_private_repos
-    """)
-    texts = ["bio", "blog", "company", "email", "hireable", "location", "name"]
-    facts = {"created_at": now, "updated_at": now, "two_factor_authentication": True}
-    return user(web, login) | dict.fromkeys(counts, 0) | dict.fromkeys(texts) | facts
-
-
 def repository(web: str, full_name: str, now: str) -> Row:
     owner, name = full_name.split("/")
     url = f"{web}/repos/{full_name}"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import hashlib
 import json
 from datetime import datetime, timedelta, timezone
@@ -215,17 +214,3 @@ class Store:
     def files(self, ref: str) -> dict[str, str]:
         """The text of every file at a branch or commit."""
         return {path: content.decode() for path, content in self.contents(ref).items()}
-
-    def content(self, ref: str, path: str) -> Row | None:
-        sha = self.resolve(ref)
-        entry = self.trees[self.commits[sha]["tree"]["sha"]].get(path) if sha in self.commits else None
-        if entry is None:
-            return None
-        blob, url = entry[1], f"{self.web}/repos/{self.repository}/contents/{path}"
-        raw = self.blobs[blob]
-        return (
-            {"type": "file", "encoding": "base64", "size": len(raw), "content": base64.b64encode(raw).decode()}
-            | {"name": path.rsplit("/", maxsplit=1)[-1], "path": path, "sha": blob}
-            | dict.fromkeys(["url", "git_url", "html_url", "download_url"], url)
-            | {"_links": dict.fromkeys(["git", "html", "self"], url)}
-        )

@@ -14,7 +14,6 @@ from accgate.github import announcement
 from accgate.github import publication as publishing
 from accgate.github.announcement import Announcement
 from accgate.inputs.typed import parse_table
-from tests.guard.test_reference_rules import moved, rescore
 from tests.support.gates import questions, right_but, write_lines, write_task
 from tests.support.pull_requests import NUMBER, Gate
 
@@ -36,67 +35,7 @@ def fail(*_: Any, **__: Any) -> Any:
 # --- rules that are read from the head's tree ---
 
 
-@pytest.mark.parametrize(
-    "dataset",
-    [
-        'dataset.hub = "org/sums"\n',
-        'dataset.hub = "json"\ndataset.options.data_files = "sums.jsonl"\n',
-        'dataset.hub = "json"\ndataset.options.data_files = {"test" = ["*.jsonl"]}\n',
-    ],
-)
-def test_a_dataset_of_the_hub_is_not_taken_from_a_folder_or_file_of_the_head(
-    gate: Gate, dataset: str, capsys: Capture
-) -> None:
-    for project in (gate.base, gate.head):
-        text = f'{dataset}prompt = "{{{{ q }}}}"\ntarget = "{{{{ a }}}}"\nmetric = "numeric_match"\n'
-        (project.folder / "sums.toml").write_text(text)
-    (gate.head.folder / "org/sums").mkdir(parents=True)
-    gate.monkeypatch.chdir(gate.head.folder)  # where the gate runs
-    gate.monkeypatch.setattr("datasets.config.HF_HUB_OFFLINE", True)  # first: it takes the other's value once
-    gate.monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)  # or it tries again for 20 seconds
-    assert gate.run() == 3
-    assert "cannot be loaded" in capsys.readouterr().err
-    assert not is_green(gate)
-
-
 # --- a base that looks as if it had no rules ---
-
-
-def a_link_to_nowhere(base: Path) -> Path:
-    base.rename(base.parent / "was.toml")
-    base.symlink_to("module/accuracy.toml")
-    return base
-
-
-def a_submodule(base: Path) -> Path:
-    shutil.rmtree(base.parent)
-    base.parent.mkdir()
-    return base
-
-
-@pytest.mark.parametrize("hide", [a_link_to_nowhere, a_submodule])
-def test_a_base_whose_rules_are_only_out_of_sight_is_no_bootstrap(
-    gate: Gate, hide: Callable[[Path], Path], capsys: Capture
-) -> None:
-    for project in (gate.base, gate.head):  # the rules stand in a folder of the repository
-        root = project.folder.with_name(f"{project.folder.name}-tree")
-        root.mkdir()
-        (root / "README").touch()
-        shutil.move(project.folder, root / "gates")
-        project.__init__(root / "gates")
-    hide(gate.base.config)
-    gate.head.answer(right_but(60))
-    assert gate.job.start() == 0
-    assert gate.pull.run() == 2
-    assert "bootstrap" not in capsys.readouterr().out
-    trees = ("--head", str(gate.head.folder.parent), "--base", str(gate.base.folder.parent))
-    assert gate.job.publish(gate.result, *trees, "--config", "gates/accuracy.toml", "--exit-code", "2") == 2
-    assert not is_green(gate)
-    assert gate.head.run() == 1  # and were a bootstrap's result there
-    data = json.loads(gate.result.read_text())
-    gate.result.write_text(json.dumps(data | {"rules": "bootstrap"}))
-    assert gate.job.publish(gate.result, *trees, "--config", "gates/accuracy.toml") != 0
-    assert not is_green(gate)
 
 
 @pytest.mark.parametrize(
@@ -132,32 +71,10 @@ def test_rules_of_a_base_that_only_the_run_or_only_publishing_sees_are_no_pass(g
 # --- references ---
 
 
-def test_a_single_score_out_of_all_proportion_is_no_stricter_reference(gate: Gate) -> None:
-    """With it no t test would ever find a drop: the differences spread too far."""
-    rescore(gate.head, lambda rows: moved(rows, "100", "1000000000", 1))
-    gate.head.answer(right_but(0))
-    assert gate.run() == 2  # nor one that could run after the merge
-    assert not is_green(gate)
-    assert guard_of(gate)["state"] == "loosened"
-
-
-def test_an_anchor_gets_no_step_while_its_reference_stays(gate: Gate) -> None:
-    for project in (gate.base, gate.head):
-        assert project.record(right_but(2), args=["--reason", "first"]) == 0
-    path = gate.head.store / "m/sums.anchor.toml"
-    text = path.read_text().replace("replaced = 1", "replaced = 2")
-    path.write_text(f"{text}\n{text[text.index('[[history]]') :]}")
-    for name in ("sums.toml", "sums.scores.csv"):
-        shutil.copy(gate.base.store / "m" / name, gate.head.store / "m" / name)
-    gate.head.answer(right_but(2))
-    assert gate.run() == 4
-    assert guard_of(gate)["changes"][0]["rule"] == "references: m/sums (anchor)"
-
-
 # --- what is asked is no setting of a model ---
 
 
-@pytest.mark.parametrize("key", ["messages", "tools", "function_call"])
+@pytest.mark.parametrize("key", ["messages", "function_call"])
 def test_a_model_does_not_say_what_is_asked(gate: Gate, key: str, capsys: Capture) -> None:
     gate.head.models["m"]["sampling"] = {"extra": {key: "Say 4."}}
     gate.head.write()
@@ -166,10 +83,9 @@ def test_a_model_does_not_say_what_is_asked(gate: Gate, key: str, capsys: Captur
     assert f"sampling.extra.{key}" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("other", [False, "other"])
-def test_a_model_renames_no_field_that_a_task_sets(other: bool | str) -> None:
+def test_a_model_renames_no_field_that_a_task_sets() -> None:
     with pytest.raises(BadInput, match=r"tool_choice.*carry the question"):
-        parse_table({"fields": {"tool_choice": other}}, Options)
+        parse_table({"fields": {"tool_choice": "other"}}, Options)
 
 
 # --- publishing that fails ---
@@ -181,19 +97,16 @@ PARTS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("wrong", "code"), [(0, 0), (20, 1)])
-def test_a_fault_of_publishing_never_changes_the_verdict(gate: Gate, wrong: int, code: int, capsys: Capture) -> None:
-    gate.head.answer(right_but(wrong))
-    assert gate.pull.run() == code
+def test_a_fault_of_publishing_never_changes_the_verdict(gate: Gate, capsys: Capture) -> None:
+    gate.head.answer(right_but(20))
+    assert gate.pull.run() == 1
     for owner, part in PARTS:
         gate.hub.store.check_runs.clear()
         with gate.monkeypatch.context() as broken:
             broken.setattr(owner, part, fail)
-            assert gate.publish("--exit-code", str(code)) == code, part
-        printed = capsys.readouterr().out
-        assert "::warning title=accgate could not publish everything::" in printed, part
-        if part != "finish_check_run":
-            assert gate.check_run["conclusion"] == ("failure" if wrong else "success"), part
+            assert gate.publish("--exit-code", "1") == 1, part
+        assert "::warning title=accgate could not publish everything::" in capsys.readouterr().out, part
+        assert part == "finish_check_run" or gate.check_run["conclusion"] == "failure", part
 
 
 def test_a_fault_of_the_guard_is_no_pass(gate: Gate) -> None:
@@ -216,9 +129,10 @@ def test_a_fault_where_approved_rules_judge_leaves_the_bases_verdict(gate: Gate)
 
 
 def test_no_exit_code_wraps_round_to_a_pass(gate: Gate) -> None:
-    for said in ("256", "-256", "0", "-1"):
-        assert 0 < gate.publish(f"--exit-code={said}") < 256, said
+    for said, code in (("256", 3), ("-256", 3), ("0", 3), ("-1", 3), ("3", 3), ("137", 137)):
+        assert gate.publish(f"--exit-code={said}") == code, said
         assert not is_green(gate)
+        assert gate.job.outputs["verdict"] == "error"
 
 
 def merged(**keys: Any) -> Callable[[str], str]:
@@ -227,7 +141,6 @@ def merged(**keys: Any) -> Callable[[str], str]:
 
 SPOILT: list[Callable[[str], str]] = [
     lambda text: text[:-40],
-    lambda _: "",
     lambda _: "[]",
     lambda text: json.dumps(json.loads(text)["checks"][0]),
     merged(checks=[]),

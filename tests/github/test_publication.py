@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from accgate.cli.main import main
-from accgate.github.api.client import Client
-from tests.github.server import SECONDARY, TOKEN, GitHub
+from tests.github.server import TOKEN, GitHub
 from tests.github.store import HEAD
 from tests.support.gates import right_but, write_task
 from tests.support.pull_requests import NUMBER, Gate, Job, PullRequest
@@ -33,6 +32,12 @@ def test_a_pass_is_a_comment_a_green_check_a_summary_and_outputs(gate: Gate, cap
     printed = capsys.readouterr().out
     assert f"::add-mask::{TOKEN}" in printed
     assert printed.count(TOKEN) == 2  # --start and the end
+    writes = gate.hub.count("POST"), gate.hub.count("PATCH")
+    assert gate.publish("--dry-run") == 0
+    assert "Passed: " in capsys.readouterr().out
+    assert (gate.hub.count("POST"), gate.hub.count("PATCH")) == writes
+    assert gate.publish("--check-name", "accgate (fp8)") == 0
+    assert len(gate.hub.comments(NUMBER)) == 2
 
 
 def test_a_regression_fails_with_a_remark_on_the_tasks_line(gate: Gate) -> None:
@@ -56,23 +61,14 @@ def test_a_second_run_updates_the_comment_and_the_check_of_its_own(gate: Gate) -
     assert [run["conclusion"] for run in gate.hub.store.check_runs.values()] == ["failure", "success"]
 
 
-@pytest.mark.parametrize(
-    ("change", "rule"),
-    [
-        (lambda gate: gate.head.write(alpha=0.0001), "gate.alpha"),
-        (lambda gate: gate.head.record(right_but(10), args=["--reason", "so it is"]), "references"),
-    ],
-    ids=["alpha", "a reference lowered by 5 points"],
-)
-def test_a_loosened_gate_fails_until_it_is_approved(gate: Gate, change: Any, rule: str) -> None:
-    change(gate)
+def test_a_loosened_gate_fails_until_it_is_approved(gate: Gate) -> None:
+    gate.head.write(alpha=0.0001)
     gate.head.answer(right_but(0))
     assert gate.run() == 4
     assert gate.check_run["conclusion"] == "failure"
     assert "approval" in gate.comment.splitlines()[1]
-    assert rule in gate.comment.replace("&#46;", ".")
+    assert "gate.alpha" in gate.comment.replace("&#46;", ".")
     assert (gate.job.outputs["verdict"], gate.job.outputs["passed"]) == ("pass", "false")
-    gate.hub.store.add_review(NUMBER, "ann", "APPROVED")  # the author
     gate.hub.store.add_review(NUMBER, "rita", "APPROVED")  # no write permission
     assert gate.run() == 4
     gate.hub.store.add_review(NUMBER, "will", "APPROVED")
@@ -117,6 +113,11 @@ def test_a_removed_task_fails_the_guard(hub: GitHub, tmp_path: Path, monkeypatch
     assert "more" in gate.comment
     gate.head.answer(right_but(0), right_but(20), tasks=("sums", "more"))
     assert gate.run() == 1
+    for option in ("--dry-run", "--untrusted"):
+        gate.publish(option, "--picture-branch", "pictures")
+    assert hub.store.refs == {}
+    gate.publish("--picture-branch", "pictures")
+    assert f"/raw/{hub.store.refs['refs/heads/pictures']}/" in gate.comment
     hub.store.add_review(NUMBER, "will", "APPROVED")
     assert gate.run() == 0
     assert [check["task"] for check in json.loads(gate.job.outputs["json"])["checks"]] == ["sums"]
@@ -134,24 +135,17 @@ def test_a_push_ends_the_approval_and_one_that_cannot_be_read_is_none(gate: Gate
         gate.hub.forbid("GET", "/permission")
     gate.job = Job(gate.hub, gate.folder / "job2", gate.monkeypatch, run=101)
     assert gate.run() == 4
-    assert ("cannot be read" in gate.comment.replace("&#8203;", "")) != is_readable
-
-
-def test_a_change_of_models_alone_is_no_change_of_the_rules(gate: Gate) -> None:
-    gate.head.models["m"]["sampling"] = {"temperature": 0.0}
-    gate.head.write()
-    gate.head.answer(right_but(0))
-    assert gate.run() == 0
-    assert "changes the gate" not in gate.comment
+    assert ("could not be checked" in gate.comment.replace("&#8203;", "")) != is_readable
 
 
 def test_a_base_without_accuracy_toml_is_neutral_and_shows_how_to_begin(gate: Gate) -> None:
     gate.base.config.unlink()
-    gate.head.answer(right_but(20))
-    assert gate.run() == 0
-    assert gate.check_run["conclusion"] == "neutral"
-    assert "accgate record" in gate.comment
-    assert gate.job.outputs["passed"] == "false"
+    for wrong in (20, 0):  # even where its own rules would pass
+        gate.head.answer(right_but(wrong))
+        assert gate.run() == 0
+        assert gate.check_run["conclusion"] == "neutral"
+        assert "accgate record" in gate.comment
+        assert gate.job.outputs["passed"] == "false"
 
 
 def test_a_base_that_did_not_judge_or_whose_files_are_missing_is_no_pass(gate: Gate) -> None:
@@ -177,13 +171,6 @@ def test_bad_input_is_told_with_a_remark_on_its_line(gate: Gate) -> None:
     assert gate.check_run["conclusion"] == "failure"
 
 
-@pytest.mark.parametrize(("said", "expected"), [(0, 3), (3, 3), (137, 137)])
-def test_a_run_without_a_result_is_a_failure_whatever_it_exited_with(gate: Gate, said: int, expected: int) -> None:
-    assert gate.publish("--exit-code", str(said)) == expected
-    assert gate.check_run["conclusion"] == "failure"
-    assert gate.job.outputs["verdict"] == "error"
-
-
 def test_a_result_that_contradicts_the_exit_code_is_a_failure(gate: Gate) -> None:
     gate.head.answer(right_but(0))
     assert gate.pull.run() == 0
@@ -205,18 +192,6 @@ def test_a_cancelled_job_ends_the_check_and_leaves_the_comment(gate: Gate) -> No
     assert gate.comment == before
 
 
-@pytest.mark.parametrize("fault", [Fault(403, SECONDARY, {"retry-after": "1"}), Fault(cut=True)])
-def test_a_fault_of_the_api_is_waited_out(gate: Gate, fault: Fault) -> None:
-    waits: list[float] = []
-    gate.monkeypatch.setitem(Client.__init__.__kwdefaults__, "sleep", waits.append)
-    gate.head.answer(right_but(20))
-    gate.hub.fail(fault, times=1, method="POST", path="/comments")
-    assert gate.run() == 1
-    assert "Regression: " in gate.comment
-    assert len(waits) == 1
-    assert 0.1 < waits[0] < 2.0
-
-
 @pytest.mark.parametrize(
     ("refuse", "words"),
     [
@@ -230,18 +205,17 @@ def test_what_github_refuses_is_told_and_never_changes_the_verdict(
     gate: Gate, refuse: Any, words: tuple[str, ...], capsys: Capture
 ) -> None:
     refuse(gate)
-    for wrong, code in ((0, 0), (20, 1)):
-        gate.head.answer(right_but(wrong))
-        assert gate.run() == code
-        printed = capsys.readouterr().out
-        assert all(word in printed for word in words)
-    assert "Regression: " in gate.job.summary
+    gate.head.answer(right_but(0))
+    assert gate.run() == 0
+    printed = capsys.readouterr().out
+    assert all(word in printed for word in words)
+    assert "Passed: " in gate.job.summary
 
 
 @pytest.mark.parametrize(
     ("wrong", "gate_keys", "fail_on", "expected"),
     [
-        (20, {}, "never", 0), (20, {}, "inconclusive", 0), (20, {}, "regression", 1), (0, {}, "never", 0),
+        (20, {}, "never", 0), (20, {}, "inconclusive", 0), (20, {}, "regression", 1),
         (0, {"alpha": 0.0001}, "regression", 0),
     ],
 )  # fmt: skip
@@ -254,13 +228,6 @@ def test_fail_on_chooses_what_fails_the_job(
     assert gate.check_run["conclusion"] == ("failure" if wrong or gate_keys else "success")
 
 
-def test_two_configs_and_names_have_a_comment_each(gate: Gate) -> None:
-    gate.head.answer(right_but(0))
-    assert gate.run() == 0
-    assert gate.publish("--check-name", "accgate (fp8)") == 0
-    assert len(gate.hub.comments(NUMBER)) == 2
-
-
 def test_a_template_of_the_base_overrides_blocks_and_one_of_the_head_does_not(gate: Gate) -> None:
     for project, text in ((gate.base, "OF THE BASE"), (gate.head, "OF THE HEAD")):
         extends = '{% extends "comment.md.j2" %}{% block footer %}'
@@ -271,15 +238,6 @@ def test_a_template_of_the_base_overrides_blocks_and_one_of_the_head_does_not(ga
     assert gate.run() == 4  # the template is a rule
     assert "OF THE BASE" in gate.comment
     assert "OF THE HEAD" not in gate.comment
-
-
-def test_a_dry_run_prints_the_comment_and_tells_github_nothing(gate: Gate, capsys: Capture) -> None:
-    gate.head.answer(right_but(0))
-    assert gate.pull.run() == 0
-    assert gate.publish("--dry-run") == 0
-    assert "Passed: " in capsys.readouterr().out
-    assert gate.hub.store.check_runs == {}
-    assert gate.hub.comments(NUMBER) == []
 
 
 def test_a_dry_run_at_home_shows_the_comment_without_githubs_variables(

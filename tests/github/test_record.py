@@ -58,9 +58,8 @@ class PullRequest:
 
 
 @pytest.fixture
-def pull(tmp_path: Path):
-    with GitHub() as hub:
-        yield PullRequest(hub, tmp_path)
+def pull(hub: GitHub, tmp_path: Path) -> PullRequest:
+    return PullRequest(hub, tmp_path)
 
 
 def test_the_missing_references_become_a_commit_and_a_second_request_finds_none(pull: PullRequest) -> None:
@@ -84,11 +83,6 @@ def test_the_missing_references_become_a_commit_and_a_second_request_finds_none(
     assert contents(pull.project.store) == before
     assert pull.propose() == {"url": ""}
     assert "Every check has a reference; /accgate accept REASON" in html.unescape(replies(pull.hub)[-1])
-
-
-def test_who_cannot_write_records_nothing(pull: PullRequest) -> None:
-    assert pull.respond(by="rita")["command"] == "none"
-    assert "no write permission" in replies(pull.hub)[0]
 
 
 @pytest.mark.parametrize("name", ["sums.toml", "sums.anchor.toml", "sums.replies.jsonl.gz"])

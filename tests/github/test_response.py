@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import html
-from contextlib import suppress
 
 import pytest
 
@@ -14,20 +13,12 @@ from accgate.github.response import respond
 from accgate.github.runner import Job
 from accgate.github.slash import Command, command_of
 from tests.github.asking import job, outputs, replies
-from tests.github.server import GitHub
 from tests.github.store import HEAD
 from tests.support.cases import each
 from tests.support.servers import Fault
 
 NEW = "d" * 40
 ACCEPT = "/accgate accept the new tokenizer"
-
-
-@pytest.fixture
-def hub():
-    with GitHub() as hub:
-        hub.store.add_pull(7)
-        yield hub
 
 
 @pytest.fixture
@@ -61,13 +52,11 @@ def reply(hub) -> str:
 @each(
     ("body", "command"),
     [
-        ("/accgate accept  why  not \r\nmore", Command("accept", "why  not")),
-        ("/accgate\taccept\twhy", Command("accept", "why")),
+        ("/accgate\taccept  why  not \r\nmore", Command("accept", "why  not")),
         ("/accgate accept \nthe reason", Command("accept", "")),
         ("/accgate rerun  \r\n", Command("rerun")),
         ("/accgate record ", Command("record")),
-        *((body, None) for body in ("", "accept", " /accgate accept x", "hello\n/accgate accept x")),
-        *((body, None) for body in ("`/accgate rerun`", "/accgateaccept x", "/accgate-other rerun")),
+        *((body, None) for body in ("", " /accgate accept x", "hello\n/accgate accept x", "/accgateaccept x")),
     ],
 )
 def test_the_first_line_says_it(body, command):
@@ -77,8 +66,8 @@ def test_the_first_line_says_it(body, command):
 @each(
     "body",
     [
-        "/accgate", "/accgate acceptance x", "/accgate rerun now", "/accgate ACCEPT x", "/accgate\naccept x",
-        "/accgate rerun\u2028", "/accgate record x", "/accgate approve",
+        "/accgate", "/accgate acceptance x", "/accgate rerun now", "/accgate ACCEPT x", "/accgate record x",
+        "/accgate approve",
     ],
 )  # fmt: skip
 def test_a_command_that_is_none_is_answered_with_what_to_type(body):
@@ -88,14 +77,16 @@ def test_a_command_that_is_none_is_answered_with_what_to_type(body):
     assert ("Approve" if "approve" in body else "/accgate accept REASON") in (command.fault or "")
 
 
-@each("reason", ["", "x" * 301, "a\tb", "\x1b[31m", "\u202egnp", "a\u2028b", "zero\u200bwidth"])
-def test_a_reason_is_needed_that_can_be_shown(reason):
-    assert Command("accept", reason).fault
-
-
-@each("reason", ["x" * 300, "ünï 日本 😀", "$(id) `id` ; | && ${{ x }}"])
-def test_any_printable_one_will_do(reason):
-    assert Command("accept", reason).fault is None
+@each(
+    ("reason", "fault"),
+    [
+        ("", "write why"), ("x" * 301, "301 characters"), ("\x1b[31m", r"U+001B"), ("\u202egnp", "U+202E"),
+        ("x" * 300, None), ("ünï 日本 😀", None), ("$(id) `id` ; | && ${{ x }}", None),
+    ],
+)  # fmt: skip
+def test_a_reason_is_needed_that_can_be_shown(reason, fault):
+    found = Command("accept", reason).fault
+    assert found is None if fault is None else fault in found
 
 
 class TestNothingAsked:
@@ -116,7 +107,7 @@ class TestNothingAsked:
         assert not any(found[name] for name in found if name != "command")
         assert not checked.asked
 
-    @pytest.mark.parametrize(("login", "kind"), [("will", "Bot"), ("helper[bot]", "User"), ("will", "Organization")])
+    @pytest.mark.parametrize(("login", "kind"), [("will", "Bot"), ("helper[bot]", "User")])
     def test_a_bot_by_type_or_by_name_alone_is_none_either(self, checked, tmp_path, login, kind):
         comment = checked.store.add_comment(7, login, ACCEPT)
         comment["user"] = comment["user"] | {"type": kind}
@@ -133,25 +124,22 @@ class TestAccept:
         assert [content for _, content in checked.store.reactions] == ["eyes"]
         assert replies(checked) == []
 
-    @pytest.mark.parametrize("by", ["rita", "tom", "stranger"])
+    @pytest.mark.parametrize("by", ["@rita", "stranger"])
     def test_who_cannot_write_is_refused_whatever_the_event_says_of_them(self, checked, tmp_path, by):
+        checked.store.permissions["@rita"] = "read"
         comment = checked.store.add_comment(7, by, ACCEPT) | {"author_association": "OWNER"}
         assert ask(checked, tmp_path, comment=comment)["command"] == "none"
         assert f"{by} has no write permission here" in reply(checked)
+        assert "@rita" not in checked.comments(7)[-1]["body"]
         assert not checked.store.reactions
-
-    @pytest.mark.parametrize("body", ["/accgate accept", f"/accgate accept {'x' * 301}"])
-    def test_a_bad_reason_is_refused_with_the_mend(self, checked, tmp_path, body):
-        assert ask(checked, tmp_path, body)["command"] == "none"
-        assert "reason" in reply(checked).lower()
 
     @pytest.mark.parametrize(
         ("change", "said"),
         [
-            (lambda store: store.add_pull(7, head_repository="ann/models"), "fork's code"),
             (lambda store: store.add_pull(7, head_repository=None), "fork's code"),
             (lambda store: store.pulls[7].update(state="closed"), "is closed"),
             (lambda store: store.push(7, NEW), "has not started on the head commit"),
+            (lambda store: store.check_runs.popitem()[1].update(name="accgate (fp8)"), "has not started"),
         ],
     )
     def test_a_fork_a_closed_pull_request_and_a_head_not_looked_at_are_refused(self, checked, tmp_path, change, said):
@@ -159,15 +147,13 @@ class TestAccept:
         assert ask(checked, tmp_path)["command"] == "none"
         assert said in reply(checked)
 
-    def test_a_check_of_another_name_is_no_look(self, checked, tmp_path):
-        assert ask(checked, tmp_path, check_name="accgate (fp8)")["command"] == "none"
-
     @pytest.mark.parametrize(
         "move",
         [
             lambda hub, _: hub.store.push(7, NEW) or look(hub, head_sha=NEW),
             lambda hub, _: hub.store.push(7, HEAD, force=True),  # back to a commit that was seen before
             lambda hub, at: hub.store.add_event(7, "head_ref_force_pushed", "ann", now=at),  # in the very second
+            lambda hub, at: hub.store.check_runs.clear() or look(hub, started_at=at),  # a look that came as late
         ],
     )
     def test_a_push_after_the_comment_is_refused(self, checked, tmp_path, move):
@@ -175,11 +161,6 @@ class TestAccept:
         move(checked, checked.comments(7)[-1]["created_at"])
         assert answer(checked, environ)["command"] == "none"
         assert "has moved since" in reply(checked)
-
-    def test_a_look_in_the_very_second_of_the_comment_is_too_late(self, hub, tmp_path):
-        environ = job(tmp_path, hub, ACCEPT)
-        look(hub, started_at=hub.comments(7)[-1]["created_at"])
-        assert answer(hub, environ)["command"] == "none"
 
     def test_other_events_looks_since_and_a_forced_push_before_the_comment_are_no_move(self, checked, tmp_path):
         checked.store.push(7, HEAD, force=True)
@@ -196,14 +177,9 @@ class TestAccept:
                 answer(checked, environ)
         assert [name in text for text, name in zip(replies(checked), ("rita", "tom"), strict=True)] == [True, True]
 
-    def test_a_refusal_mentions_nobody(self, checked, tmp_path):
-        checked.store.permissions["@team"] = "read"
-        ask(checked, tmp_path, by="@team")
-        assert "@team" not in checked.comments(7)[-1]["body"]
-
 
 class TestUnreadable:
-    @pytest.mark.parametrize("path", ["permission", "reactions", r"pulls/7$", "check-runs", "events"])
+    @pytest.mark.parametrize("path", ["permission", r"pulls/7$", "check-runs", "events"])
     def test_what_cannot_be_read_accepts_nothing(self, checked, tmp_path, path):
         checked.forbid("", path)
         environ = job(tmp_path, checked, ACCEPT)
@@ -212,15 +188,7 @@ class TestUnreadable:
         assert outputs(environ) == {}
         assert "a request to GitHub failed" in reply(checked)
 
-    @pytest.mark.parametrize("body", [[], {}, {"permission": 1}, None])
-    def test_an_answer_of_another_shape_accepts_nothing(self, checked, tmp_path, body):
-        checked.fail(Fault(200, body), path="permission")
-        environ = job(tmp_path, checked, ACCEPT)
-        with suppress(CannotPublish):
-            answer(checked, environ)
-        assert outputs(environ).get("command", "none") == "none"
-
-    @pytest.mark.parametrize("head", [{"sha": "main", "ref": "x", "repo": None}, {"ref": "x"}, None])
+    @pytest.mark.parametrize("head", [{"sha": "main", "ref": "x", "repo": None}, None])
     def test_a_head_that_is_no_commit_is_no_head(self, checked, tmp_path, head):
         checked.store.pulls[7]["head"] = head
         with pytest.raises(CannotPublish, match=r"GitHub's API promises \(head"):
@@ -231,17 +199,14 @@ class TestUnreadable:
         with pytest.raises(CannotReach, match="permission"):
             ask(checked, tmp_path)
 
-    @pytest.mark.parametrize("payload", [b"{}", b"no", b'{"action": "created", "comment": {}, "issue": {}}'])
+    @pytest.mark.parametrize("payload", [b"no", b'{"action": "created", "comment": {}, "issue": {}}'])
     def test_an_event_that_is_none_is_bad_input(self, hub, tmp_path, payload):
         environ = job(tmp_path, hub, ACCEPT)
         (tmp_path / "event.json").write_bytes(payload)
         with pytest.raises(BadInput, match="GITHUB_EVENT_PATH"):
             answer(hub, environ)
-
-    def test_another_event_is_bad_input(self, hub, tmp_path):
-        environ = job(tmp_path, hub, ACCEPT) | {"GITHUB_EVENT_NAME": "issues"}
         with pytest.raises(BadInput, match="on: issue_comment"):
-            answer(hub, environ)
+            answer(hub, job(tmp_path, hub, ACCEPT) | {"GITHUB_EVENT_NAME": "issues"})
 
 
 class TestRerun:
@@ -277,11 +242,7 @@ class TestRerun:
         assert checked.store.reruns == []
         assert said in reply(checked)
 
-    def test_who_cannot_write_starts_nothing(self, checked, tmp_path):
-        assert self.rerun(checked, tmp_path, by="rita") == "none"
-        assert checked.store.reruns == []
-
-    @pytest.mark.parametrize("id_", ["", "../../x", "11.1", "11.1.7/../..", "11.1.8", "\uff11\uff11.1.7"])
+    @pytest.mark.parametrize("id_", ["", "11.1.7/../..", "11.1.8", "\uff11\uff11.1.7"])
     def test_a_check_of_somebody_else_s_names_no_run(self, checked, tmp_path, id_):
         checked.store.check_runs.clear()
         look(checked, external_id=id_)
@@ -316,11 +277,6 @@ class TestCommandLine:
         said = capsys.readouterr().out
         assert said.startswith("::error title=accgate respond::")
         assert "issues: write" in said
-
-    def test_no_token_is_exit_code_3(self, checked, tmp_path, monkeypatch, capsys):
-        monkeypatch.delenv("GITHUB_TOKEN", raising=False)
-        assert self.run(monkeypatch, job(tmp_path, checked, ACCEPT, token="")) == 3
-        assert "github.token" in capsys.readouterr().out
 
     def test_a_refusal_cannot_command_the_runner(self, checked, tmp_path, monkeypatch, capsys):
         by = "x\n::error::gotcha"

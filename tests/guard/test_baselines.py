@@ -41,9 +41,13 @@ def test_another_variant_is_compared_with_another_reference(variants: Trees) -> 
     assert (change.base, change.head) == ("m@quant=bf16", "m@quant=fp8")
     assert change.why == "another reference is used for sums"
     assert change.line is not None
+    for tree in (variants.base, variants.head):
+        tree.tasks["sums"]["target"] = 50.0  # which takes the place of a recorded reference
+        tree.write()
+    assert variants.changes() == ()
 
 
-@pytest.mark.parametrize("baseline", ["m@quant=bf16", "m@bf16", " m@ quant=bf16"])
+@pytest.mark.parametrize("baseline", ["m@quant=bf16", "m@bf16"])
 def test_another_variant_that_keeps_its_baseline_is_no_change(variants: Trees, baseline: str) -> None:
     model(variants.head, variant={"quant": "fp8"}, baseline=baseline)
     assert variants.changes() == variants.back() == ()
@@ -55,14 +59,6 @@ def test_another_baseline_is_a_loosening_recorded_or_not(variants: Trees) -> Non
     model(variants.head, baseline="m@quant=int4")
     assert only(variants).head == "m@quant=int4 (not recorded)"
     assert only(variants).effect == "loosening"
-
-
-def test_a_task_with_a_mean_or_target_of_its_own_is_compared_with_no_recorded_reference(variants: Trees) -> None:
-    for tree in (variants.base, variants.head):
-        tree.tasks["sums"]["target"] = 50.0
-        tree.write()
-    model(variants.head, variant={"quant": "fp8"})
-    assert variants.changes() == ()
 
 
 def test_a_recorded_reference_that_a_check_did_not_have_is_new(variants: Trees) -> None:

@@ -1,14 +1,12 @@
 """Checkouts whose text files end their lines with CRLF: the same content is the same rule and the same reference."""
 
-from hashlib import sha256
 from pathlib import Path
 
 import pytest
 
 from accgate.inputs.paths import file_digest
 from accgate.inputs.rows import read_table
-from tests.support.gates import Project, said, write_lines, write_task
-from tests.support.loading import load_task
+from tests.support.gates import Project, said, write_task
 from tests.support.trees import Trees, effects
 
 N = 20
@@ -82,18 +80,3 @@ def test_the_digest_is_of_the_content(tmp_path: Path, content: bytes, other: byt
 def test_cells_of_a_file_with_lf_keep_their_own_line_ends(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_bytes(b'q\n"a\r\nb"\n')
     assert [row for _, row in read_table(tmp_path / "a.csv")] == [{"q": "a\r\nb"}]
-
-
-@pytest.mark.parametrize("old", ["accgate.inputs.rows.with_lf", "accgate.metrics.code.file_digest"])
-def test_a_reference_of_the_earlier_reading_is_refused_with_the_command(
-    trees: Trees, capsys, monkeypatch: pytest.MonkeyPatch, old: str
-) -> None:
-    project = trees.head
-    with_crlf(project.folder, ".csv", ".py")
-    with monkeypatch.context() as earlier:
-        earlier.setattr(old, (lambda raw: raw) if "rows" in old else lambda path: sha256(path.read_bytes()).hexdigest())
-        samples = load_task("sums", file=project.folder / "sums.toml").samples
-        write_lines(project.scores, [{"id": sample.id, "score": 100.0} for sample in samples])
-        assert project.record(args=["--reason", "old"]) == 0
-    assert project.run() == 2
-    assert "record the reference again (`accgate record --reason ...`)" in said(capsys)

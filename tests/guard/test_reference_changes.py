@@ -21,12 +21,10 @@ def project(tmp_path: Path) -> Project:
 
 CHANGES: dict[str, tuple[dict[str, Any], str, int]] = {
     "prompt": ({"prompt": "Please: {{ q }}"}, "the prompt changed", 0),
-    "system message": ({"system": "Be brief."}, "the prompt changed", 0),
     "mode": ({"mode": "completion"}, "the prompt changed", N),
     "dataset": ({"rows": questions(N - 5) + questions(5, start=90)}, "the dataset changed", N - 5),
     "extraction": ({"extract__regex": "[0-9.]+"}, "target or extraction changed", N),
     "metric": ({"metric": "exact_match"}, "the metric changed", N),
-    "stop": ({"stop": ["\n"]}, "stop strings or max_tokens changed", N),
     "max_tokens": ({"max_tokens": 8}, "stop strings or max_tokens changed", N),
 }
 
@@ -43,12 +41,6 @@ def test_a_task_changed_since_its_reference_is_refused(
     assert f"{overlap} of {N} samples are in the reference" in error
     assert "record the reference again (`accgate record --reason ...`)" in error
     assert not project.out.exists()
-
-
-def test_a_longer_reply_of_the_models_own_settings_is_not_the_tasks_affair(project: Project) -> None:
-    project.models["m"]["sampling"] = {"max_tokens": 64}
-    project.write()
-    assert project.run() == 0
 
 
 def test_a_smaller_plan_pairs_with_the_first_of_the_reference(project: Project) -> None:

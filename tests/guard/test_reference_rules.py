@@ -80,9 +80,8 @@ def test_a_reference_lowered_by_five_points_is_a_loosening_after_the_rules_of_th
     assert (change.base, change.head) == ("mean 90.00 of 200", "mean 85.00 of 200")
     assert change.why == "the mean fell from 90.00 to 85.00, 10 of 200 scores fell, reason, replaced changed"
     assert change.line is None
-    pair.head.tasks["sums"]["limit"] = 1
     pair.head.write(alpha=0.01)
-    assert [change.rule for change in pair.changes()] == ["gate.alpha", "tasks.sums.limit", SUMS]
+    assert [change.rule for change in pair.changes()] == ["gate.alpha", SUMS]
 
 
 def test_a_reference_of_which_no_score_fell_and_some_rose_is_a_tightening_where_nothing_else_changed(
@@ -104,11 +103,6 @@ def test_a_better_mean_with_a_single_score_that_fell_is_a_loosening(pair: Trees)
     assert change.why.startswith(
         "the mean rose from 90.00 to 92.50, 1 of 200 scores fell, 6 of 200 scores rose, reason"
     )
-
-
-def test_the_same_run_recorded_again_is_plainly_no_stricter(pair: Trees) -> None:
-    assert pair.head.record(right_but(20), args=["--reason", "again"]) == 0
-    assert set(effects(pair.changes()).values()) <= {"loosening"}
 
 
 def test_tokens_and_seconds_of_a_reference_count(pair: Trees) -> None:
@@ -185,6 +179,13 @@ def test_another_column_beside_better_scores_is_a_loosening(pair: Trees) -> None
     assert "columns beside the scores changed" in only(pair).why
 
 
+def test_a_single_score_out_of_all_proportion_is_a_loosening(pair: Trees) -> None:
+    """With it no t test would ever find a drop: the differences spread too far."""
+    rescore(pair.head, lambda rows: moved(rows, "100", "1000000000", 1))
+    assert only(pair).effect == "loosening"
+    assert "the spread of the scores decides too" in only(pair).why
+
+
 def test_an_added_run_is_a_loosening(pair: Trees) -> None:
     assert pair.head.record(right_but(10), args=["--add"]) == 0
     change = only(pair)
@@ -212,8 +213,7 @@ def test_a_store_moved_with_its_folders_name_is_one_change(pair: Trees) -> None:
 
 FIGURES = [
     (r"^sigma = .*", "sigma = 1.0"), (r"^n = ", "discordance = 0.001\nn = "), (r"^repeats = 1", "repeats = 4"),
-    (r"^runs = 1", "runs = 4"), (r'^prompt = ".', 'prompt = "z'), (r'^model = "m"', 'model = "n"'),
-    (r'^runs_sha256 = \[\n *".', 'runs_sha256 = [\n"z'),
+    (r"^runs = 1", "runs = 4"), (r'^prompt = ".', 'prompt = "z'), (r'^runs_sha256 = \[\n *".', 'runs_sha256 = [\n"z'),
 ]  # fmt: skip
 
 
@@ -231,21 +231,19 @@ def test_better_scores_hide_no_figure_and_no_run_that_is_not_theirs(pair: Trees,
     assert effects(pair.changes()) == {SUMS: "loosening"}
 
 
-@pytest.mark.parametrize("key", ["date", "hardware", "reason"])
-def test_where_when_and_why_a_reference_was_recorded_is_listed(pair: Trees, key: str) -> None:
-    path = pair.head.store / "m/sums.toml"
-    text = re.sub(rf"^{key} = .*\n", "", path.read_text(), flags=re.MULTILINE)
-    path.write_text(f'# by hand\n{key} = "elsewhere"\n{text}')
+@pytest.mark.parametrize(
+    ("pattern", "text", "key"),
+    [
+        (r"^date = .*", 'date = "elsewhere"', "date"), (r"\A", 'reason = "by hand"\n', "reason"),
+        (r"^\[settings\](.|\n)*", "", "settings"), (r"\Z", '\n[served]\nmodel = "toy"\n', "served"),
+        (r"\Z", '\n[judge_served]\nmodel = "toy"\n', "judge_served"),
+    ],
+)  # fmt: skip
+def test_when_why_how_and_by_whom_a_reference_was_recorded_is_listed(
+    pair: Trees, pattern: str, text: str, key: str
+) -> None:
+    edit(pair.head, pattern, text)
     assert (only(pair).rule, only(pair).effect, only(pair).why) == (SUMS, "loosening", f"{key} changed")
-
-
-@pytest.mark.parametrize("text", ["", '[settings]\nmodel = "other.jsonl"\n'])
-def test_the_settings_that_a_reference_tells_are_listed(pair: Trees, text: str) -> None:
-    path = pair.head.store / "m/sums.toml"
-    before = path.read_text()
-    path.write_text(before[: before.index("[settings]")] + text)
-    assert path.read_text() != before
-    assert (only(pair).effect, only(pair).why) == ("loosening", "settings changed")
 
 
 def test_replies_that_change_are_listed_for_reports_show_them(pair: Trees) -> None:
@@ -270,7 +268,7 @@ def mean_only(tree: Project, mean: float, n: int, more: str = "") -> None:
     ("mean", "n", "more", "effect"),
     [
         (90.001, 200, "", "tightening"), (90.0, 201, "", "loosening"), (90.5, 201, "", "loosening"),
-        (89.5, 200, "", "loosening"), (90.5, 199, "", "loosening"), (90.5, 200, "sigma = 10.0", "loosening"),
+        (89.5, 200, "", "loosening"), (90.5, 200, "sigma = 10.0", "loosening"),
     ],
 )  # fmt: skip
 def test_a_mean_is_tightened_by_a_better_one_of_as_many_samples(
@@ -306,12 +304,6 @@ def test_a_damaged_reference_is_bad_input_in_the_head_and_a_loosening_in_the_bas
     assert effects(pair.back()) == {SUMS: "loosening"}
 
 
-def test_a_store_that_is_no_folder_has_no_references(pair: Trees) -> None:
-    shutil.rmtree(pair.head.store)
-    pair.head.store.write_text("")
-    assert effects(pair.changes()) == {SUMS: "loosening"}
-
-
 # --- anchors ---
 
 
@@ -345,13 +337,6 @@ def test_a_better_reference_may_add_its_own_step_to_the_anchor(anchored: Trees, 
     assert effects(anchored.changes()) == {SUMS: "loosening", ANCHOR: "loosening"}
 
 
-def test_a_better_reference_brings_no_second_step(anchored: Trees) -> None:
-    assert anchored.head.record(right_but(20), args=["--reason", "second"]) == 0
-    edit(anchored.head, "replaced = 2", "replaced = 3", "m/sums.anchor.toml")
-    edit(anchored.head, r"\]\n", "    { difference = 0.0, error = 9.0 },\n]\n", "m/sums.anchor.toml")
-    assert effects(anchored.changes()) == {SUMS: "loosening", ANCHOR: "loosening"}
-
-
 @pytest.mark.parametrize(
     "change",
     [
@@ -373,15 +358,9 @@ def test_steps_without_a_new_reference_are_a_loosening(anchored: Trees) -> None:
     text = path.read_text().replace("replaced = 1", "replaced = 2")
     path.write_text(text.replace("history = [\n", "history = [\n{difference = 0.0, error = 9.0},\n", 1))
     assert only(anchored).why == "the history of earlier references changed"
-    path.write_text(re.sub(r"\]\s*\n(?=\n|\Z)", "{difference = 0.0, error = 9.0},\n]\n", text, count=1))
+    path.write_text(re.sub(r"( *\{.*\},\n)\]", r"\1\1]", text))  # the step of the reference that stays, again
     assert effects(anchored.changes()) == {ANCHOR: "loosening"}
     assert only(anchored).why == "the history has new references that were never recorded"
-
-
-def test_an_anchor_whose_scores_alone_are_left_is_bad_input(anchored: Trees) -> None:
-    unlink(anchored.head, "sums.anchor.toml")
-    with pytest.raises(BadInput, match="is missing, but"):
-        anchored.changes()
 
 
 def test_a_damaged_anchor_is_bad_input_in_the_head_and_a_loosening_in_the_base(anchored: Trees) -> None:
@@ -395,11 +374,3 @@ def test_an_anchor_that_an_incomparable_reference_ends_is_a_loosening(anchored: 
     write_task(anchored.head.folder, prompt="Please: {{ q }}")
     assert anchored.head.record(right_but(1), args=["--reason", "prompt"]) == 0
     assert effects(anchored.changes()) == {"tasks.sums: prompt": "loosening", SUMS: "loosening", ANCHOR: "loosening"}
-
-
-def test_who_marked_a_reference_and_who_answered_is_listed(pair: Trees) -> None:
-    path = pair.head.store / "m/sums.toml"
-    before = path.read_text()
-    for who in ("served", "judge_served"):
-        path.write_text(before + f'\n[{who}]\nmodel = "toy"\n')
-        assert (only(pair).rule, only(pair).effect, only(pair).why) == (SUMS, "loosening", f"{who} changed")

@@ -37,12 +37,10 @@ def one_way(pair: Trees, rule: str) -> None:
 
 # key, the looser value, the stricter value; None is no value
 ORDERED: list[tuple[str, Any, Any]] = [
-    ("alpha", 0.01, 0.04),
     ("alpha", 0.01, None),  # the gate's 0.05
     ("alpha", None, 0.1),
     ("beta", None, 0.1),
     ("theta", 3.0, 2.0),
-    ("allowed_drop", 1.0, 0.5),
     ("allowed_drop", 0.5, None),
     ("certify", False, True),
     ("max_unread", 0.4, None),  # 0.2
@@ -79,8 +77,7 @@ def test_what_makes_more_runs_inconclusive_is_no_tightening_where_these_do_not_f
 @pytest.mark.parametrize(
     ("key", "before", "after"),
     [
-        ("theta", None, 2.0), ("num_samples", None, 10), ("sigma", None, 50.0), ("sigma", 40.0, 50.0),
-        ("reasoning", None, "keep"), ("discordance", None, 0.1), ("discordance", 0.1, 0.05),
+        ("theta", None, 2.0), ("num_samples", None, 10), ("sigma", 40.0, 50.0), ("discordance", None, 0.1),
         ("test", "auto", "two-sample"), ("options", None, {"count": 5}), ("mode", None, "completion"),
         ("repeats", 1, 2), ("target", None, 80.0),
     ],
@@ -98,12 +95,6 @@ def test_a_first_limit_takes_its_share_of_alpha_from_the_check(pair: Trees, key:
     set_keys(pair.head, **{key: "10%"})
     assert effects(pair.changes()) == {f"tasks.sums.{key}": "tightening", "tasks.sums.alpha": "loosening"}
     assert effects(pair.back()) == {f"tasks.sums.{key}": "loosening"}
-
-
-def test_what_holds_anyway_may_be_written_into_the_task(pair: Trees) -> None:
-    define(pair.base, pair.head, sigma=50.0)
-    set_keys(pair.head, alpha=0.05, beta=0.2, mode="chat", repeats=1, tags=[], sigma=50.0)
-    assert pair.changes() == pair.back() == ()
 
 
 @pytest.mark.parametrize("gate", [0.1, 0.01, None])
@@ -134,12 +125,6 @@ def test_more_samples_behind_a_mean_are_not_plainly_stricter(pair: Trees) -> Non
     assert effects(pair.back()) == {"tasks.sums.reference_num_samples": "loosening"}
 
 
-def test_a_mean_in_place_of_what_is_recorded_is_a_loosening_both_ways(pair: Trees) -> None:
-    set_keys(pair.head, reference=80.0, reference_num_samples=200)
-    both = {"tasks.sums.reference": "loosening", "tasks.sums.reference_num_samples": "loosening"}
-    assert effects(pair.changes()) == effects(pair.back()) == both
-
-
 def test_a_tag_lost_renamed_or_added_is_a_loosening(pair: Trees) -> None:
     set_keys(pair.base, tags=["quick", "math"])
     set_keys(pair.head, tags=["math"])
@@ -158,17 +143,12 @@ def test_a_tag_lost_renamed_or_added_is_a_loosening(pair: Trees) -> None:
     ("part", "keys"),
     [
         ("prompt", {"prompt": "Please: {{ q }}"}),
-        ("target", {"target": "{{ a }}."}),
-        ("system", {"system": "Be brief."}),
         ("metric", {"metric": "exact_match"}),
         ("extract", {"extract__regex": "\\d+"}),
         ("stop", {"stop": ["\n"]}),
-        ("max_tokens", {"max_tokens": 8}),
-        ("mode", {"mode": "completion"}),
         ("few_shot", {"few_shot__examples": [{"q": "1 + 1", "a": 2}]}),
         ("dataset", {"rows": questions(19)}),
         ("columns", {"columns__cluster": "page"}),
-        ("sigma", {"sigma": 50.0}),
         ("chance", {"chance": 25.0}),
         ("tools", {"tools": [{"name": "f"}]}),
         ("num_samples", {"num_samples": 10}),
@@ -211,26 +191,20 @@ def test_the_same_bytes_read_in_another_way_are_another_dataset(pair: Trees) -> 
     assert effects(pair.changes()) == {"tasks.sums: dataset": "loosening"}
 
 
-def test_examples_of_a_file_are_compared_by_content(pair: Trees) -> None:
-    for tree, name in ((pair.base, "a.jsonl"), (pair.head, "b.jsonl")):
-        write_lines(tree.folder / name, questions(3))
-        write_task(tree.folder, rows=questions(20), few_shot__file=name)
-    assert pair.changes() == ()
-    write_lines(pair.head.folder / "b.jsonl", questions(4))
-    assert effects(pair.changes()) == {"tasks.sums: few_shot": "loosening"}
-
-
-def test_answers_of_a_file_of_their_own_are_compared_by_content(pair: Trees) -> None:
+def test_answers_and_examples_of_a_file_of_their_own_are_compared_by_content(pair: Trees) -> None:
     join = {"on": "q", "file": "answers.jsonl"}
-    for tree in (pair.base, pair.head):
+    for tree, name in ((pair.base, "a.jsonl"), (pair.head, "b.jsonl")):
         write_lines(tree.folder / "answers.jsonl", questions(20))
-        write_task(tree.folder, rows=[{"q": row["q"]} for row in questions(20)], dataset__join=join)
+        write_lines(tree.folder / name, questions(3))
+        rows = [{"q": row["q"]} for row in questions(20)]
+        write_task(tree.folder, rows=rows, dataset__join=join, few_shot__file=name)
     assert pair.changes() == ()
     write_lines(pair.head.folder / "answers.jsonl", [{**row, "a": 0} for row in questions(20)])
-    assert effects(pair.changes()) == {"tasks.sums: dataset": "loosening"}
+    write_lines(pair.head.folder / "b.jsonl", questions(4))
+    assert effects(pair.changes()) == {"tasks.sums: dataset": "loosening", "tasks.sums: few_shot": "loosening"}
 
 
-@pytest.mark.parametrize("other", ["{x = 1.0}", "{x = true}", '{x = "1"}'])
+@pytest.mark.parametrize("other", ["{x = 1.0}", "{x = true}"])
 def test_values_that_python_takes_for_equal_are_not(pair: Trees, other: str) -> None:
     for tree, value in ((pair.base, "{x = 1}"), (pair.head, other)):
         path = write_task(tree.folder, rows=questions(20))
@@ -243,24 +217,6 @@ def test_the_order_of_keys_counts_where_the_model_sees_it(pair: Trees) -> None:
     for example in ({"c": {"A": "1", "B": "2"}, "q": "?"}, {"q": "?", "c": {"B": "2", "A": "1"}}):
         define(pair.head, few_shot__examples=[example])
         assert effects(pair.changes()) == {"tasks.sums: few_shot": "loosening"}
-
-
-def test_a_library_task_under_another_name_is_compared_by_content(pair: Trees) -> None:
-    for tree in (pair.base, pair.head):
-        set_keys(tree, file=None, library="arithmetic")
-    assert pair.changes() == ()
-    set_keys(pair.head, library="passkey_retrieval")
-    assert "tasks.sums: prompt" in effects(pair.changes())
-
-
-def test_a_long_prompt_is_shown_from_just_before_the_change(pair: Trees) -> None:
-    write_task(pair.base.folder, rows=questions(20), prompt="x" * 500 + " old {{ q }}")
-    write_task(pair.head.folder, rows=questions(20), prompt="x" * 500 + " new {{ q }}\n@here <b>")
-    (change,) = pair.changes()
-    assert "old" in change.base
-    assert "new" in change.head
-    assert max(len(change.base), len(change.head)) <= 80
-    assert "\n" not in change.head
 
 
 def test_a_definition_that_cannot_be_read_in_the_base_is_a_loosening(pair: Trees) -> None:

@@ -18,9 +18,9 @@ import pytest
 from accgate.github.api.answers import CannotReach, Refused
 from accgate.github.api.client import Client
 from accgate.github.approvals import find_approval, fork_is_allowed
-from accgate.github.branch import push_files, refuse_other_branch
+from accgate.github.branch import push_files
 from accgate.github.check_runs import Annotation, check_runs, finish_check_run, open_check_run
-from accgate.github.comments import State, comment_key, own_login, put_comment
+from accgate.github.comments import State, comment_key, put_comment
 from accgate.github.event import find_pull_request
 from accgate.github.proposal import Options, propose
 from accgate.github.response import respond
@@ -45,7 +45,6 @@ START_SECONDS = 900
 
 REPO = "/repos/{owner}/{repo}"
 PATHS = [  # the whole description takes Prism half a minute to load
-    "/user",
     REPO,
     f"{REPO}/issues/{{issue_number}}/comments",
     f"{REPO}/issues/comments/{{comment_id}}",
@@ -167,9 +166,7 @@ def client(proxy: str) -> Client:
 @pytest.fixture(autouse=True)
 def fresh(hub: GitHub, proxy: str) -> None:
     """Empty storage for each test; the server and Prism stay."""
-    empty = GitHub(link_origin=proxy)
-    hub.link_origin, hub.store, hub.failing, hub.asked = proxy, empty.store, [], []
-    hub.tokens = {TOKEN: "github-actions[bot]"}
+    hub.store, hub.failing, hub.asked = GitHub().store, [], []
     hub.store.add_pull(7)
 
 
@@ -197,11 +194,6 @@ def test_comments_are_written_found_updated_and_deleted(client, hub):
     assert len(hub.comments(7)) == 121
     assert hub.comments(7)[-1]["body"].endswith("\ntwo")
     assert [hub.count(method, "comments") for method in ("GET", "POST", "PATCH", "DELETE")] == [6, 1, 1, 1]
-
-
-def test_the_login_of_a_person_is_read(client, hub):
-    hub.tokens = {TOKEN: "gatekeeper"}
-    assert own_login(client) == "gatekeeper"
 
 
 def test_check_runs_are_opened_finished_and_looked_for(client, hub):
@@ -261,7 +253,6 @@ def test_references_are_proposed(client: Client, hub: GitHub, tmp_path: Path, ho
 
 def test_runs_are_put_into_a_history(client: Client, hub: GitHub) -> None:
     hub.store.commit("main", {"README.md": "hello"})
-    refuse_other_branch(client, hub.event(name="push"), "refs/heads/main", "accgate-history")
     for day in (1, 2, 2):
         add = partial(add_to, run=run(day), name=NAME, page=html_page)
         push_files(client, REPOSITORY, "accgate-history", NAME, add)

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from accgate.cli.main import main
+from tests.github.asking import outputs_of
 from tests.github.server import TOKEN, GitHub
 from tests.github.store import BASE, HEAD, REPOSITORY
 from tests.support.gates import N, Project, right_but
@@ -74,7 +75,7 @@ class Job:
             monkeypatch.delenv(key)
         for key, value in self.variables.items():
             monkeypatch.setenv(key, value)
-        self.write(event_of(hub) if name.startswith("pull_request") else {})
+        self.write(event_of(hub) if name.startswith("pull_request") else {"repository": {"default_branch": "main"}})
 
     def write(self, payload: Mapping[str, Any]) -> None:
         self.event.write_text(json.dumps(payload), encoding="utf-8")
@@ -87,17 +88,8 @@ class Job:
 
     @property
     def outputs(self) -> dict[str, str]:
-        """What the step's outputs are, read as the runner reads them."""
-        found: dict[str, str] = {}
-        lines = iter(self.outputs_file.read_text(encoding="utf-8").split("\n"))
-        for line in lines:
-            if "<<" in line:
-                name, end = line.split("<<", 1)
-                values: list[str] = []
-                while (value := next(lines)) != end:
-                    values.append(value)
-                found[name] = "\n".join(values)
-        return found
+        """The step's outputs."""
+        return outputs_of(self.outputs_file)
 
     @property
     def summary(self) -> str:

@@ -1,4 +1,1 @@
-"""GitHub's REST API, and the branches and files of a repository.
-
-Requests are repeated where that is safe.
-"""
+"""GitHub's REST API, and the branches and files of a repository."""

@@ -1,6 +1,6 @@
-"""What GitHub's answers say where something failed.
+"""Failures that GitHub reports, with one exception for each kind.
 
-There is one exception for each kind of failure. None of the exceptions changes a verdict.
+None of them changes a verdict.
 """
 
 import re
@@ -14,18 +14,11 @@ from accgate.inputs.typed import first_fault
 
 
 class CannotPublish(Exception):
-    """Something could not be read from or written to GitHub.
-
-    The message says what, where, and the fix.
-    """
+    """Something could not be read from or written to GitHub."""
 
 
 class CannotReach(CannotPublish):
-    """The server does not answer, or fails again and again."""
-
-
-class LimitedTooLong(CannotPublish):
-    """GitHub's rate limits require a longer wait than is allowed."""
+    """The server does not answer, fails again and again, or limits requests too long."""
 
 
 class Unreadable(CannotPublish):
@@ -57,10 +50,6 @@ class Uncertain(CannotPublish):
     """
 
 
-class CannotRead(CannotPublish):
-    """An approval could not be read, so it counts as missing."""
-
-
 # Messages of a 403 that no permission would change, and what to do.
 REFUSALS = {
     "is locked": "the conversation is locked, and only people with write permission can write there: unlock it",
@@ -72,10 +61,10 @@ REFUSALS = {
 
 
 def failure(status: int, headers: Mapping[str, str], body: Any, *, what: str, needs: str) -> CannotPublish:
-    """Return the exception for a response that reports a failure.
+    """Return the exception for a response of status 400 or more.
 
-    Its status is 400 or more, and it is no rate limit. `what` is the method and path, and `needs` the permission of the
-    operation, as `checks: write`.
+    The response is no rate limit. `what` is the method and path, and `needs` the permission of the operation, as
+    `checks: write`.
 
     >>> print(failure(403, {}, {"message": "no"}, what="POST /x", needs="checks: write"))
     POST /x: the token lacks a permission (403: no); add `checks: write` to `permissions:` of the job
@@ -96,9 +85,9 @@ def failure(status: int, headers: Mapping[str, str], body: Any, *, what: str, ne
 
 
 def reasons(body: Any) -> str:
-    """Return GitHub's own message with its list of errors.
+    """Return GitHub's own message with its errors.
 
-    It is one line of at most 1,000 characters.
+    The text is one line of at most 1,000 characters.
 
     >>> reasons({"message": "Validation Failed", "errors": [{"field": "body", "code": "invalid"}, "too long"]})
     'Validation Failed: body invalid; too long'
@@ -118,9 +107,9 @@ def _reason(error: Any) -> str:
 
 
 def _grant(accepted: str, needs: str) -> list[str]:
-    """Return the lines of `permissions:` to add.
+    """Return the lines to add to the permissions of the job.
 
-    They are what the operation needs, unless GitHub's own list of alternatives does not have it.
+    This is `needs`, unless GitHub's header of accepted permissions names others alone.
     """
     # https://docs.github.com/en/rest/using-the-rest-api/troubleshooting-the-rest-api: "," is and, ";" is or
     alternatives = [
@@ -133,7 +122,7 @@ def _grant(accepted: str, needs: str) -> list[str]:
 
 @contextmanager
 def as_promised(what: str) -> Iterator[None]:
-    """Raise `Unreadable` where code in here meets an answer without what GitHub's API promises."""
+    """Raise `Unreadable` where the code inside misses what GitHub's API promises."""
     try:
         yield
     except (AttributeError, KeyError, TypeError, ValueError) as error:

@@ -1,8 +1,8 @@
 """GitHub's REST API with pages, repeated requests and rate limits.
 
-The attempts are counted here and not by urllib3's Retry. That ends before the body is read, so it repeats neither a
-body that breaks off nor one that is not JSON. It knows neither GitHub's limits without a Retry-After nor a bound on all
-waiting together. And it does not say whether a request that failed may have been performed.
+This module counts the attempts itself. urllib3's Retry stops before the body is read, so it repeats neither a body that
+breaks off nor one that is not JSON. It knows no limit without a Retry-After and no bound on all waits together, and it
+does not say whether a failed request may have been performed.
 """
 
 import random
@@ -11,27 +11,26 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from accgate.github.api.answers import CannotPublish, CannotReach, LimitedTooLong, Uncertain, Unreadable, failure
-from accgate.github.api.transport import Answer, Bearer, Params, Session, origin_of, send, within
+from accgate.github.api.answers import CannotPublish, CannotReach, Uncertain, Unreadable, failure
+from accgate.github.api.transport import Answer, Params, Session, origin_of, send, within
 
 API_VERSION = "2022-11-28"
 PAGE_SIZE = 100  # GitHub's most
 ATTEMPTS = 5  # the pauses between them are 1, 2, 4 and 8 s at most
-WAITING = 15 * 60.0  # seconds in all
-_FULL_PAGE = 30  # a server that knows no `per_page` sends so many
-_MOST_PAGES = 1000  # 100,000 rows; a server that has more gives its pages without end
+WAITING = 15 * 60.0  # seconds in all; a job's primary rate limit may need an hour, which nobody waits for
+_FULL_PAGE = 30  # GitHub's page where `per_page` is ignored
+_MOST_PAGES = 1000  # 100,000 rows: beyond them the server repeats its pages
 _MOST_REDIRECTS = 5  # a renamed repository needs one
-MINUTE = 60.0
-LONGEST_PAUSE = 30.0  # seconds
+MINUTE = 60.0  # GitHub's advice for a limit without a time
+LONGEST_PAUSE = 8.0  # seconds, after the fourth failure
 
 
 class Client:
     """The API at `api_url`, with a token.
 
     The token goes to no other server and is never shown. `sleep` takes seconds, `clock` gives UTC in seconds since
-    1970, `luck` numbers between 0 and 1. All waiting together, and all time lost on failed requests, ends after
-    `waiting` seconds. Methods raise subclasses of CannotPublish; `needs` is the permission that they name where it is
-    missing, as `checks: write`.
+    1970, `luck` gives numbers between 0 and 1. Pauses and failed requests take at most `waiting` seconds together.
+    Methods raise subclasses of CannotPublish. `needs` is the permission that they name where it is missing.
     """
 
     def __init__(
@@ -39,7 +38,6 @@ class Client:
         api_url: str,
         token: str,
         *,
-        graphql_url: str | None = None,
         sleep: Callable[[float], object] = time.sleep,
         clock: Callable[[], float] = time.time,
         luck: Callable[[], float] = random.random,
@@ -52,16 +50,15 @@ class Client:
             state = "holds characters that no token has" if token else "is empty"
             raise CannotPublish(f"the token for {api_url} {state}; pass the job's github.token")
         self.api_url = api_url.rstrip("/")
-        self.graphql_url = graphql_url or re.sub(r"/api/v3$", "/api", self.api_url) + "/graphql"
+        # Beside the REST API, which GitHub Enterprise Server has at /api/v3.
+        self.graphql_url = re.sub(r"/api/v3$", "/api", self.api_url) + "/graphql"
         self._token = token
         self._origin = origin_of(self.api_url)
         self._sleep, self._clock, self._luck = sleep, clock, luck
         self._left = waiting
-        self._session = Session(self.api_url)
-        self._session.auth = Bearer(token, self._origin)
-        self._session.headers.update(
-            {"Accept": "application/vnd.github+json", "X-GitHub-Api-Version": API_VERSION, "User-Agent": "accgate"}
-        )
+        headers = {"Accept": "application/vnd.github+json", "X-GitHub-Api-Version": API_VERSION}
+        headers |= {"User-Agent": "accgate", "Authorization": f"Bearer {token}"}
+        self._session = Session(self.api_url, headers)
 
     def __repr__(self) -> str:
         return f"Client({self.api_url!r}, ***)"
@@ -77,9 +74,11 @@ class Client:
 
         `items` is the key of the list where it is within an object.
         """
-        url, query, seen = path, {"per_page": PAGE_SIZE, **(params or {})}, None
+        seen = None
         for number in range(1, _MOST_PAGES + 1):
-            answer = self._request("GET", url, params=query, needs=needs)
+            # By number: a link of a server behind a proxy can lead elsewhere, where the token must not go.
+            query = {"per_page": PAGE_SIZE, **(params or {}), "page": number}
+            answer = self._request("GET", path, params=query, needs=needs)
             rows = answer.body
             if items:
                 rows = rows.get(items) if isinstance(rows, dict) else None
@@ -88,56 +87,49 @@ class Client:
             if rows and rows == seen:  # the server knows no pages
                 return
             yield from rows
-            seen, following = rows, answer.links.get("next")
-            if following is None and (answer.links or len(rows) < _FULL_PAGE):
+            seen = rows
+            if "next" not in answer.links and (answer.links or len(rows) < _FULL_PAGE):
                 return
-            linked = following and within(self._origin, f"{self.api_url}/", following)
-            if linked:
-                url, query = linked, {}
-            else:  # no link, or one that leads elsewhere, where the token must not go
-                url, query = path, {"per_page": PAGE_SIZE, **(params or {}), "page": number + 1}
         raise Unreadable(f"GET {path}: more than {_MOST_PAGES} pages")
 
     def post(self, path: str, body: Any, *, needs: str, again: bool = False) -> Any:
         """Create something.
 
-        With `again` it may be created twice.
+        With `again` a failed request is repeated, so that two may be created.
 
         Raises
         ------
         Uncertain
-            Where it may have been created although the request failed: look for it, `rest`, then try again.
+            Without `again`, where the failed request may have created it: look for it, `rest`, then try again.
         """
         return self._request("POST", path, body=body, needs=needs, again=again).body
 
     def patch(self, path: str, body: Any, *, needs: str, again: bool = True) -> Any:
         """Change something.
 
-        Without `again` a failure that may have changed it raises Uncertain.
+        Without `again`, Uncertain is raised where the failed request may have changed it.
         """
         return self._request("PATCH", path, body=body, needs=needs, again=again).body
 
     def delete(self, path: str, *, needs: str) -> None:
         """Delete something.
 
-        Raises NotFound if there is no such thing.
+        NotFound is raised where it does not exist.
         """
         self._request("DELETE", path, needs=needs)
 
     def graphql(self, query: str) -> Any:
         """Return the `data` of a GraphQL query.
 
-        The query must change nothing.
+        The query is repeated after failures, so it must change nothing.
         """
-        if origin_of(self.graphql_url) != self._origin:
-            raise CannotReach(f"POST {self.graphql_url}: is not on the server of {self.api_url}, so it gets no token")
         body = self._request("POST", self.graphql_url, body={"query": query}, needs="contents: read").body
         if not isinstance(body, dict) or not isinstance(body.get("data"), dict):
             raise Unreadable(f"POST {self.graphql_url}: the answer has no data")
         return body["data"]
 
     def rest(self, failed: int) -> None:
-        """Wait before another attempt, after so many that failed.
+        """Wait before another attempt, after `failed` failures.
 
         Raises
         ------
@@ -149,9 +141,9 @@ class Client:
     def _request(
         self, method: str, path: str, *, needs: str, params: Params | None = None, body: Any = None, again: bool = True
     ) -> Answer:
-        """Make one request with all its attempts.
+        """Make one request, in several attempts where needed.
 
-        `again` allows another one after a failure that may have performed it.
+        `again` allows another attempt where the failed one may have been performed.
         """
         url = self.api_url + path if path.startswith("/") else path
         failed = limited = redirected = 0
@@ -166,7 +158,7 @@ class Client:
                 wait = limit_wait(answer.status, answer.headers, reply, limited=limited, now=self._clock())
                 if wait is not None:
                     limited += 1
-                    self._wait(wait, f"{what}: GitHub limits the rate of requests", LimitedTooLong)
+                    self._wait(wait, f"{what}: GitHub limits the rate of requests")
                     continue
                 if answer.status >= 400:
                     raise failure(answer.status, answer.headers, reply, what=what, needs=needs)
@@ -186,7 +178,7 @@ class Client:
     def _new_address(self, what: str, url: str, answer: Answer) -> str:
         """Return the new address of a moved repository.
 
-        It must be on the same server, for the token goes to no other.
+        An address on another server is refused, because the token must not go there.
         """
         location = answer.headers.get("location")
         if answer.status not in (301, 302, 307, 308) or location is None:
@@ -196,14 +188,14 @@ class Client:
             raise CannotReach(f"{what}: redirects to another server, where the token must not go")
         return target
 
-    def _wait(self, seconds: float, why: str, kind: type[CannotPublish] = CannotReach) -> None:
+    def _wait(self, seconds: float, why: str) -> None:
         if seconds > self._left:
-            raise kind(f"{why}; the next wait is {seconds:.0f} s, and {max(self._left, 0.0):.0f} s are left")
+            raise CannotReach(f"{why}; the next wait is {seconds:.0f} s, and {max(self._left, 0.0):.0f} s are left")
         self._left -= seconds
         self._sleep(seconds)
 
     def _without_token(self, body: Any) -> Any:
-        """Remove the token, which a server may quote, from an answer."""
+        """Mask the token in an answer, because a server may quote it."""
         if isinstance(body, dict):
             return {key: self._without_token(value) for key, value in body.items()}
         if isinstance(body, list):
@@ -214,8 +206,8 @@ class Client:
 def limit_wait(status: int, headers: Mapping[str, str], body: Any, *, limited: int, now: float) -> float | None:
     """Return the seconds to wait where the response is a rate limit.
 
-    None where it is none. `headers` have names in lower case, `limited` counts the limits met before on the same
-    request, and `now` is UTC in seconds since 1970. Source: "Handle rate limit errors appropriately" in GitHub's best
+    Any other response gives None. `headers` have names in lower case, `limited` counts the limits that this request met
+    before, and `now` is UTC in seconds since 1970. Source: "Handle rate limit errors appropriately" in GitHub's best
     practices for the REST API.
 
     >>> limit_wait(403, {"retry-after": "7"}, {}, limited=0, now=0.0)
@@ -236,12 +228,12 @@ def limit_wait(status: int, headers: Mapping[str, str], body: Any, *, limited: i
 
 
 def pause(failed: int, headers: Mapping[str, str], luck: float) -> float:
-    """Return the seconds before a failed request is sent again.
+    """Return the seconds before a request is sent again that failed `failed` times.
 
-    It failed so many times. `luck` is between 0 and 1.
+    `luck`, between 0 and 1, spreads the attempts of jobs that failed at once.
 
     >>> [pause(failed, {}, 1.0) for failed in (1, 2, 3, 9)]
-    [1.0, 2.0, 4.0, 30.0]
+    [1.0, 2.0, 4.0, 8.0]
     """
     wanted = _number(headers.get("retry-after", ""), 0.0)
     return max(wanted, min(2.0 ** (failed - 1), LONGEST_PAUSE) * (0.5 + luck / 2))

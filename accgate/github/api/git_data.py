@@ -18,7 +18,7 @@ _FILE_MODES = ("100644", "100755")
 class Entry:
     """The object at a path of a tree.
 
-    `type` is `blob`, `tree` or `commit`.
+    Its `type` is `blob`, `tree` or `commit`.
     """
 
     type: str
@@ -27,10 +27,7 @@ class Entry:
 
     @property
     def is_file(self) -> bool:
-        """Whether it is a plain file.
-
-        A folder, a link and a submodule are none.
-        """
+        """Whether it is a plain file, and no folder, link or submodule."""
         return self.type == "blob" and self.mode in _FILE_MODES
 
 
@@ -57,7 +54,7 @@ class Git:
     def tip(self, branch: str) -> str | None:
         """Return the commit that a branch is at.
 
-        None where there is no such branch.
+        A branch that does not exist gives None.
         """
         try:
             row = self._client.get(f"{self._path}/ref/{_escape(branch)}", needs=_READ)
@@ -66,9 +63,9 @@ class Git:
         return str(row["object"]["sha"])
 
     def folder(self, tree: str, path: str) -> dict[str, Entry]:
-        """Return everything in a folder of a tree, by its path in there.
+        """Return everything in a folder of a tree, by its path there.
 
-        It is empty where there is no such folder.
+        The result is empty without such a folder.
 
         Raises
         ------
@@ -87,7 +84,7 @@ class Git:
     def file(self, commit: Commit, path: str) -> bytes:
         """Return the content of a file in the root of a commit.
 
-        It is empty where there is none.
+        The content is empty without such a file.
 
         Raises
         ------
@@ -102,14 +99,14 @@ class Git:
         return base64.b64decode(self._client.get(f"{self._path}/blobs/{entry.sha}", needs=_READ)["content"])
 
     def write_commit(self, parent: Commit | None, files: Mapping[str, bytes], message: str) -> str:
-        """Write a commit of these files over its parent, or without any.
+        """Write a commit of these files over its parent, if any.
 
-        It is on no branch yet.
+        `move_branch` brings it onto a branch.
         """
-        rows = [
-            {"path": path, "mode": "100644", "type": "blob", "sha": self._write_blob(content)}
-            for path, content in sorted(files.items())
-        ]
+        rows = []
+        for path, content in sorted(files.items()):
+            blob = {"content": base64.b64encode(content).decode(), "encoding": "base64"}
+            rows.append({"path": path, "mode": "100644", "type": "blob", "sha": self._write("blobs", blob)})
         base = {} if parent is None else {"base_tree": parent.tree}
         tree = self._write("trees", {**base, "tree": rows})
         parents = [] if parent is None else [parent.sha]
@@ -117,9 +114,9 @@ class Git:
         return self._write("commits", {"message": message, "tree": tree, "parents": parents})
 
     def move_branch(self, branch: str, tip: str | None, sha: str) -> None:
-        """Move a branch to a commit whose parent was its tip.
+        """Move a branch from its tip to a commit.
 
-        None for the tip begins the branch.
+        A tip of None begins the branch.
 
         Raises
         ------
@@ -142,17 +139,17 @@ class Git:
             raise Unreadable(f"{self._path}/trees/{tree}: GitHub lists only a part of so large a folder")
         return {row["path"]: Entry(row["type"], row["mode"], row["sha"]) for row in answer["tree"]}
 
-    def _write_blob(self, content: bytes) -> str:
-        return self._write("blobs", {"content": base64.b64encode(content).decode(), "encoding": "base64"})
-
     def _write(self, kind: str, body: Mapping[str, Any]) -> str:
-        """Write an object, and return its name. Written twice it does no harm: nothing leads to it yet."""
+        """Write an object, and return its name.
+
+        To write it twice does no harm, because nothing leads to it yet.
+        """
         return str(self._client.post(f"{self._path}/{kind}", body, needs=_WRITE, again=True)["sha"])
 
 
 def _escape(branch: str) -> str:
     """Write a branch as one part of a path.
 
-    GitHub's description has it so, and its own Octokit sends it.
+    GitHub's OpenAPI description and Octokit do so too.
     """
     return quote(f"heads/{branch}", safe="")

@@ -1,7 +1,6 @@
-"""GitHub's objects as events and answers hold them.
+"""The parts of GitHub's objects that are used here, typed.
 
-The parts that count here are typed. Keys that GitHub adds are ignored. Nothing is converted: a number in quotes is not
-a number.
+Other keys are ignored. Nothing is converted: a number in quotes is not a number.
 """
 
 from typing import Annotated, Any, TypeVar
@@ -123,7 +122,7 @@ class IssueEvent:
 def object_of(shape: type[T], answer: Any, what: str) -> T:
     """Read an answer as an object of this shape.
 
-    Where it is none, raises `Unreadable`, which names `what`.
+    `Unreadable`, which names `what`, is raised for any other answer.
     """
     with as_promised(what):
         return adapter_of(shape).validate_python(answer)

@@ -1,7 +1,4 @@
-"""One request to GitHub over the wire.
-
-Here are time-outs, sizes, the answer, and where the token may go.
-"""
+"""One request to GitHub, with its time-outs and limits."""
 
 import json
 from collections.abc import Callable, Mapping
@@ -10,13 +7,12 @@ from typing import Any
 from urllib.parse import urljoin, urlsplit
 
 import requests
-from requests.auth import AuthBase
 from urllib3.exceptions import HTTPError, NewConnectionError
 
 from accgate.inputs.network import bundle_of, certificate_hint, proxy_of
 
 CONNECT_SECONDS = 10.0
-READ_SECONDS = 30.0  # between two bytes
+READ_SECONDS = 30.0  # between two bytes; GitHub itself gives up after 10 s
 ANSWER_SECONDS = 120.0  # for a whole answer: a server that drips bytes meets no read time-out
 MOST_BYTES = 64 * 2**20  # in memory at once; the largest page of 100 comments has 26 MB
 
@@ -25,24 +21,24 @@ Params = Mapping[str, str | int]
 
 @dataclass(frozen=True)
 class Answer:
-    """A server's answer that counts.
+    """A server's answer.
 
-    Names of headers are in lower case, and `body` is None where it is not JSON. `links` are the addresses of the Link
-    header by their relation, such as `next`.
+    Names of headers are in lower case, and `body` is None where it is not JSON. `links` are the relations in the Link
+    header, such as `next`.
     """
 
     status: int
     headers: Mapping[str, str]
-    links: Mapping[str, str]
+    links: frozenset[str]
     body: Any
 
 
 @dataclass(frozen=True)
 class Trouble:
-    """A request without an answer that counts.
+    """A request that failed on its way or at the server.
 
-    Another attempt may bring one, unless the trouble is `lasting`. Where it was `sent` it may have been performed.
-    `headers` are those of an answer that does not count.
+    Another attempt may succeed, unless the trouble is `lasting`. A request that was `sent` may have been performed.
+    `headers` are those of the server's report of a failure.
     """
 
     reason: str
@@ -52,14 +48,13 @@ class Trouble:
 
 
 class Session(requests.Session):
-    """A session with one server that follows no redirect.
+    """A session with one server that never looks where a redirect leads."""
 
-    It does not even look where one leads.
-    """
-
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, headers: Mapping[str, str]) -> None:
         super().__init__()
-        self.trust_env = False  # proxies and authorities are those of accgate's other client
+        self.headers.update(headers)
+        # Proxies and authorities are those of accgate's other client, and ~/.netrc replaces no token.
+        self.trust_env = False
         proxy, bundle = proxy_of(url), bundle_of()
         self.proxies = {} if proxy is None else {"all": proxy}
         self.verify = True if bundle is None else bundle[1]
@@ -68,26 +63,10 @@ class Session(requests.Session):
         return None
 
 
-class Bearer(AuthBase):
-    """Adds the token to requests for one origin, and to no other."""
-
-    def __init__(self, token: str, origin: str) -> None:
-        self._token, self._origin = token, origin
-
-    # An object for this, and no plain header: requests would put a login out of ~/.netrc in its place.
-    def __call__(self, request: requests.PreparedRequest) -> requests.PreparedRequest:  # noqa: D102
-        if origin_of(request.url or "") == self._origin:
-            request.headers["Authorization"] = f"Bearer {self._token}"
-        return request
-
-    def __repr__(self) -> str:
-        return "Bearer(***)"
-
-
 def origin_of(url: str) -> str:
     """Return scheme, host and port of a URL.
 
-    The port may be the one that the scheme implies. Any other text gives an empty origin.
+    The scheme may imply the port. A text that is no URL has an empty origin.
 
     >>> origin_of("https://API.github.com/repos"), origin_of("http://ghe.example:8080/api/v3")
     ('https://api.github.com:443', 'http://ghe.example:8080')
@@ -103,7 +82,7 @@ def origin_of(url: str) -> str:
 def within(origin: str, base: str, link: str) -> str | None:
     """Resolve a link on the page `base`.
 
-    None where it leads away from the origin.
+    A link to another origin gives None.
 
     >>> within("https://ghe.example:443", "https://ghe.example/api/v3/", "/api/v3/x?page=2")
     'https://ghe.example/api/v3/x?page=2'
@@ -119,10 +98,7 @@ def within(origin: str, base: str, link: str) -> str | None:
 def send(
     session: Session, method: str, url: str, *, params: Params | None, body: Any, clock: Callable[[], float]
 ) -> Answer | Trouble:
-    """Send one request and read the whole answer.
-
-    Redirects are not followed.
-    """
+    """Send one request and read the whole answer, without following redirects."""
     timeout = CONNECT_SECONDS, READ_SECONDS
     try:
         with session.request(
@@ -130,7 +106,7 @@ def send(
         ) as response:
             content = _content(response, clock)
             headers = {name.lower(): value for name, value in response.headers.items()}
-            links = {relation: link["url"] for relation, link in response.links.items()}
+            links = frozenset(response.links)
             status = response.status_code
     except (requests.exceptions.RequestException, HTTPError, OSError, ValueError) as error:
         return _trouble(error)
@@ -161,7 +137,7 @@ def _content(response: requests.Response, clock: Callable[[], float]) -> bytes |
 def _trouble(error: Exception) -> Trouble:
     """Say why a request failed, by the name of the error alone.
 
-    Messages of these libraries can quote headers.
+    The libraries' messages can quote headers, and so the token.
     """
     reason = getattr(error.args[0] if error.args else None, "reason", None)
     cause = type(reason if isinstance(reason, BaseException) else error).__name__

@@ -11,7 +11,6 @@ from accgate.github.api import transport
 from accgate.github.api.answers import (
     CannotPublish,
     CannotReach,
-    LimitedTooLong,
     MissingPermission,
     NotFound,
     Refused,
@@ -42,32 +41,21 @@ def post(client: Client, body: str = "one") -> None:
 
 
 class TestPages:
-    def test_all_pages_are_read_by_their_links(self, hub):
-        texts = fill(hub, 250)
-        assert bodies(hub.client()) == texts
-        assert hub.count("GET") == 3
-
     @pytest.mark.parametrize(
         ("count", "server"),
         [
-            *((count, {"links": False}) for count in (0, 29, 30, 100, 250)),
+            (250, {}),
+            *((count, {"links": False}) for count in (0, 30, 250)),
             (100, {"links": False, "most_per_page": 30}),
             (130, {"knows_pages": False}),
-            (130, {"link_origin": "http://["}),
         ],
     )
-    def test_all_pages_are_read_from_a_server_without_links_with_smaller_ones_or_none(self, hub, count, server):
+    def test_all_pages_are_read_with_links_without_of_another_size_or_none(self, hub, count, server):
         for name, value in server.items():
             setattr(hub, name, value)
         texts = fill(hub, count)
         assert bodies(hub.client()) == texts
-
-    def test_a_link_to_another_server_is_not_followed_and_no_page_is_missed(self, hub):
-        with GitHub() as other:
-            hub.link_origin = other.origin
-            fill(hub, 250)
-            assert len(bodies(hub.client())) == 250
-            assert not other.asked
+        assert server or hub.count("GET") == 3
 
     def test_pages_within_an_object_are_read(self, hub):
         for number in range(120):
@@ -78,8 +66,8 @@ class TestPages:
     @pytest.mark.parametrize(
         ("answer", "items"),
         [
-            ({"comments": []}, None), ([1, 2], None), (None, None), ([{}, []], None),
-            ([], "check_runs"), ({}, "check_runs"), ({"check_runs": {}}, "check_runs"),
+            ({"comments": []}, None), (None, None), ([{}, []], None),
+            ([], "check_runs"), ({"check_runs": {}}, "check_runs"),
         ],
     )  # fmt: skip
     def test_a_list_that_is_none_is_unreadable(self, hub, answer, items):
@@ -103,8 +91,9 @@ def test_an_address_that_is_none_is_refused(url):
 
 
 class TestRetries:
-    @pytest.mark.parametrize("fault", [Fault(502, b"<html>"), Fault(cut=True), Fault(cut=True, body=b"[1,")])
-    def test_reading_is_tried_again_after_faults_with_growing_pauses(self, hub, fault):
+    @pytest.mark.parametrize("fault", [Fault(502, b"<html>"), Fault(cut=True, body=b"[1,"), Fault(hang=600.0)])
+    def test_reading_is_tried_again_after_faults_with_growing_pauses(self, hub, fault, monkeypatch):
+        monkeypatch.setattr(transport, "READ_SECONDS", 0.1)
         texts = fill(hub, 1)
         hub.fail(fault, times=3)
         assert bodies(hub.client()) == texts
@@ -115,16 +104,17 @@ class TestRetries:
         bodies(hub.client(luck=lambda: 0.0))
         assert hub.waits == [0.5, 1]
 
-    def test_reading_is_given_up_after_five_attempts(self, hub):
-        hub.fail(Fault(503), times=9)
-        with pytest.raises(CannotReach, match=r"GET .*/comments: .* 503 \(tried 5 times\)"):
-            bodies(hub.client())
-        assert hub.count("GET") == 5
-
-    @pytest.mark.parametrize("text", [b"<html>log in</html>", b"[" * 200_000])
-    def test_an_answer_that_is_not_json_is_asked_for_again(self, hub, text):
-        hub.fail(Fault(200, text), times=9)
-        with pytest.raises(CannotReach, match="not JSON"):
+    @pytest.mark.parametrize(
+        ("fault", "words"),
+        [
+            (Fault(503), r"GET .*/comments: .* 503 \(tried 5 times\)"),
+            (Fault(200, b"<html>log in</html>"), "not JSON"),
+            (Fault(200, b"[" * 200_000), "not JSON"),
+        ],
+    )
+    def test_reading_is_given_up_after_five_attempts(self, hub, fault, words):
+        hub.fail(fault, times=9)
+        with pytest.raises(CannotReach, match=words):
             bodies(hub.client())
         assert hub.count("GET") == 5
 
@@ -142,9 +132,8 @@ class TestRetries:
             post(hub.client())
         assert len(hub.comments(7)) == 1
 
-    @pytest.mark.parametrize("status", [403, 429])
-    def test_creating_is_repeated_after_a_rate_limit(self, hub, status):
-        hub.fail(Fault(status, SECONDARY, {"retry-after": "17"}), method="POST")
+    def test_creating_is_repeated_after_a_rate_limit(self, hub):
+        hub.fail(Fault(403, SECONDARY, {"retry-after": "17"}), method="POST")
         post(hub.client())
         assert hub.waits == [17]
         assert len(hub.comments(7)) == 1
@@ -157,19 +146,6 @@ class TestRetries:
             with pytest.raises(CannotReach, match=r"no connection can be opened .*tried 5 times"):
                 post(client)
         assert len(hub.waits) == 4
-
-    def test_a_server_that_is_silent_is_asked_again(self, hub, monkeypatch):
-        monkeypatch.setattr(transport, "READ_SECONDS", 1.0)
-        texts = fill(hub, 1)
-        hub.fail(Fault(hang=600.0))
-        assert bodies(hub.client()) == texts
-
-    def test_an_answer_that_drips_without_end_is_given_up(self, hub):
-        with dripping() as url:
-            ticks = iter(range(0, 10**9, 50))  # every look at the clock is 50 s later
-            client = Client(url, TOKEN, sleep=hub.waits.append, clock=lambda: float(next(ticks)))
-            with pytest.raises(CannotReach, match="took longer than 120 s"):
-                client.get("/x")
 
     def test_an_answer_of_any_size_is_not_read_to_its_end(self, hub, monkeypatch):
         monkeypatch.setattr(transport, "MOST_BYTES", 2**20)
@@ -224,7 +200,7 @@ class TestRateLimits:
     @pytest.mark.parametrize(("seconds", "left", "waits"), [("3600", 900, []), ("400", 100, [400, 400])])
     def test_a_longer_wait_than_is_left_is_said_and_not_begun(self, hub, seconds, left, waits):
         hub.fail(Fault(429, SECONDARY, {"retry-after": seconds}), times=9)
-        with pytest.raises(LimitedTooLong, match=f"the next wait is {seconds} s, and {left} s are left"):
+        with pytest.raises(CannotReach, match=f"the next wait is {seconds} s, and {left} s are left"):
             bodies(hub.client())
         assert hub.waits == waits
 
@@ -244,7 +220,6 @@ class TestFacts:
             ({"status": 404}, "`pull-requests: write`"),  # as which GitHub hides it
             ({"accepted": "issues=write; pull_requests=write"}, "add `pull-requests: write` to"),
             ({"accepted": "contents=write,workflows=write"}, "add `contents: write` and `workflows: write` to"),
-            ({"accepted": "nonsense"}, "add `pull-requests: write` to"),
         ],
     )
     def test_a_missing_permission_names_the_line_to_add(self, hub, how, line):
@@ -274,7 +249,7 @@ class TestRedirects:
         hub.client().post("/repos/octo/old/issues/7/comments", {"body": "one"}, needs="x: y")
         assert len(hub.comments(7)) == 1
 
-    @pytest.mark.parametrize("place", ["OTHER/x", "http://[", "http://127.0.0.1:port/", "//elsewhere.example/"])
+    @pytest.mark.parametrize("place", ["OTHER/x", "http://[", "//elsewhere.example/"])
     def test_a_redirect_to_another_server_or_to_none_is_refused_and_carries_nothing(self, hub, place):
         with GitHub() as other:
             hub.moved[COMMENTS] = place.replace("OTHER", other.url)
@@ -282,9 +257,10 @@ class TestRedirects:
                 bodies(hub.client())
             assert not other.asked
 
-    def test_a_redirect_without_a_place_is_unreadable(self, hub):
-        hub.fail(Fault(302))
-        with pytest.raises(Unreadable, match="answered 302 without an address"):
+    @pytest.mark.parametrize("status", [302, 304])
+    def test_an_answer_that_leads_nowhere_is_unreadable(self, hub, status):
+        hub.fail(Fault(status))
+        with pytest.raises(Unreadable, match=f"answered {status} without an address"):
             bodies(hub.client())
 
     def test_five_redirects_are_followed_and_those_in_a_circle_end(self, hub):
@@ -296,18 +272,11 @@ class TestRedirects:
             bodies(hub.client())
 
 
-@pytest.mark.parametrize("answer", [None, [], {}, {"data": None}, {"errors": [1]}])
+@pytest.mark.parametrize("answer", [[], {"data": None}])
 def test_a_graphql_answer_without_data_is_unreadable(hub, answer):
     hub.fail(Fault(body=answer))
     with pytest.raises(Unreadable, match="has no data"):
         hub.client().graphql("query { viewer { login } }")
-
-
-@pytest.mark.parametrize("status", [304, 300])
-def test_an_answer_that_is_neither_success_nor_failure_is_unreadable(hub, status):
-    hub.fail(Fault(status))
-    with pytest.raises(Unreadable, match=f"answered {status}"):
-        bodies(hub.client())
 
 
 def test_github_enterprise_server_is_asked_under_its_path():
