@@ -34,13 +34,12 @@ if __name__ == "__main__":
 from accgate.config.tables import Sampling
 from accgate.engines import Engine
 from accgate.engines.vllm.process import Log
-from accgate.evaluation.assignment import Assignment
+from accgate.evaluation.assignment import Assignment, Observer
 from accgate.evaluation.check import evaluate
 from accgate.records.file import paths_of
 from accgate.tasks.choices import continuation
 from accgate.tasks.task import Task
 from benchmarks.sides import add_engine_options, made
-from benchmarks.throughput import Nobody
 from tests.support.loading import load_task
 
 NAMES = ["Mara", "Ilya", "Chen", "Oba", "Ines", "Tariq", "Lotte", "Ravi"]
@@ -128,7 +127,7 @@ class Turns:
         with tempfile.TemporaryDirectory(dir=self._folder) as out:
             assignment = Assignment("m", task, 1, Sampling(), {}, 0.0)
             paths = paths_of(Path(out), "m", task.name)
-            done = self._loop.run_until_complete(evaluate(self._engine, assignment, paths, observer=Nobody()))
+            done = self._loop.run_until_complete(evaluate(self._engine, assignment, paths, observer=Observer()))
             assert not done.failed, done.failed[0].error
             return {record.id: record.answer or "" for record in done.records}
 

@@ -36,9 +36,9 @@ if __name__ == "__main__":
 from accgate.config.tables import Sampling
 from accgate.engines import Engine
 from accgate.errors import AccgateError
-from accgate.evaluation.assignment import Assignment
+from accgate.evaluation.assignment import Assignment, Observer
 from accgate.evaluation.check import evaluate
-from accgate.records.file import Record, paths_of
+from accgate.records.file import paths_of
 from accgate.tasks.sample import Sample
 from accgate.tasks.task import Task
 from benchmarks.sides import Turn, add_engine_options, offline_side, server_side
@@ -156,26 +156,13 @@ async def evaluated(engine: Engine, task: Task, out: Path) -> Turn:
     """accgate's whole evaluation."""
     began, processor = time.perf_counter(), time.process_time()
     assignment = Assignment("m", task, 1, Sampling(), {}, 0.0)
-    done = await evaluate(engine, assignment, paths_of(out, "m", task.name), observer=Nobody())
+    done = await evaluate(engine, assignment, paths_of(out, "m", task.name), observer=Observer())
     seconds, processor = time.perf_counter() - began, time.process_time() - processor
     assert len(done.records) == len(task.samples)
     assert not done.failed, done.failed[0].error
     tokens = (sum(count or 0 for count in counts) for counts in
               zip(*((r.prompt_tokens, r.completion_tokens) for r in done.records), strict=True))  # fmt: skip
     return Turn(seconds, processor, *tokens)
-
-
-class Nobody:
-    """Watches nothing; accgate's own silent observer would load what a machine with only vLLM does not have."""
-
-    def started(self, model: str, task: str, total: int, kept: Sequence[Record]) -> None:
-        """Nothing."""
-
-    def finished(self, record: Record) -> None:
-        """Nothing."""
-
-    def ended(self) -> None:
-        """Nothing."""
 
 
 def rates(name: str, turns: Sequence[Turn], chats: int) -> dict[str, float]:

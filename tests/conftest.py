@@ -134,6 +134,8 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
 @pytest.fixture
 def messages(snapshot: SnapshotAssertion, tmp_path: Path) -> SnapshotAssertion:
     """The messages of a test as `__snapshots__` beside its file has them, which `make messages` writes anew."""
-    return snapshot.with_defaults(
-        matcher=lambda data, path: data.replace(str(tmp_path), "FOLDER") if isinstance(data, str) else data
-    )
+
+    def without_folder(data: Any, **_: Any) -> Any:
+        return data.replace(str(tmp_path), "FOLDER") if isinstance(data, str) else data
+
+    return snapshot.with_defaults(matcher=without_folder)

@@ -14,7 +14,6 @@ from threading import Thread
 
 import pytest
 
-from tests.action.test_action import tool
 from tests.support.cases import each
 from tests.support.gates import Project, right_but
 from tests.support.runner import ROOT, commit, load_yaml, posix_tools
@@ -69,7 +68,7 @@ def sh(folder: Path, command: str, stubs: Path | None = None, **variables: str) 
     ],
 )
 def test_each_file_passes_its_linter(command: tuple[str, ...]) -> None:
-    words = [tool(command[0]), *command[1:]]
+    words = [str(Path(sys.executable).with_name(command[0])), *command[1:]]
     done = subprocess.run(words, cwd=FILES, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
 
