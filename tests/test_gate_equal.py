@@ -267,10 +267,19 @@ def test_no_change_is_expected_where_both_are_greedy(
     assert (check.design.discordance, check.n, check.alpha_planned) == (planned, n, 0.025)
 
 
+def test_of_few_clusters_all_planned_samples_decide(tmp_path: Path) -> None:
+    pair = Recordings(tmp_path, n=300, theta=8.0)
+    rows = [{**row, "page": str(number % 29)} for number, row in enumerate(questions(300))]
+    write_task(tmp_path, rows=rows, columns__cluster="page")
+    pair.gate_of(right_but(60, 300), right_but(60, 300))
+    assert pair.check["n"] > 100  # with single samples 24 without a change decide
+
+
 def test_without_an_early_stop_all_samples_decide(tmp_path: Path) -> None:
     pair = Recordings(tmp_path)
     pair.write(early_stopping=False)
     assert pair.gate_of(right_but(60, 600), right_but(100, 600)) == 1
+    assert pair.check["p_adjusted"] == pytest.approx(2.0 * pair.check["p_value"])  # of both ways
     assert (pair.check["answer"], pair.check["test"], pair.check["n_max"]) == ("worse", "unconditional", None)
 
 

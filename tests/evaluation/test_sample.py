@@ -104,6 +104,7 @@ def test_the_likeliest_option_is_the_answer_and_its_share_the_confidence(
     shares = [math.exp(total / size) for total, size in zip((-2.0, -3.0, -2.5), sizes, strict=True)]
     assert record.confidence == pytest.approx(max(shares) / sum(shares))
     assert record.reply == {"A": "A: three", "C": "C: twenty-two or so"}[answer]
+    assert record.completion_tokens == 0  # the model wrote none of them
     assert all(request.prompt == "2 + 2\n" for request in engine.asked)
 
 

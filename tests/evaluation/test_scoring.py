@@ -76,6 +76,13 @@ def test_a_rubric_that_does_not_show_the_reply_is_refused(tmp_path: Path) -> Non
             judged(tmp_path, rubric, [ROW, {**ROW, "q": "2 + 2"}])
 
 
+def test_a_reply_that_a_rubric_cannot_show_has_no_score(tmp_path: Path) -> None:
+    task = judged(tmp_path, "{{ reply }}{% if reply == 'bad' %}{{ 1 // 0 }}{% endif %}")
+    (good, _), (bad, _) = marked(task, "good"), marked(task, "bad")
+    assert (good.score is None, bad.score) == (False, None)
+    assert "cannot show this reply" in str(bad.error)
+
+
 def test_nothing_in_a_reply_or_in_a_row_is_taken_for_a_template_or_a_place(tmp_path: Path) -> None:
     for text in ("<<answer>>", "{{ target }}", "{% raw %}", "\\1 \\g<0> %s {0}"):
         task = judged(tmp_path, "Q: {{ prompt }}\nA: {{ reply }}", [{**ROW, "q": text}])

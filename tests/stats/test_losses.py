@@ -183,3 +183,13 @@ def test_the_spread_is_about_the_mean_and_counts_what_changed_before_an_allowed_
     assert (spread.samples, spread.units, spread.changed) == (4, 3, 2)
     assert spread.squares == pytest.approx(2.5**2 + 1.0**2 + 1.5**2)
     assert spread.error(np.zeros(1))[0] == pytest.approx(math.sqrt(1.5 * spread.squares) / 4.0)
+
+
+@each("losses", [2, 5, 12, 59])
+def test_flipped_signs_reject_where_the_share_of_patterns_that_lost_as_much_is_alpha(losses: int) -> None:
+    """Drawn: each whole loss turned or not, and a sum of the others beside them."""
+    rng, sd = np.random.default_rng(losses), 60.0
+    spread = Spread(400, 400, sd**2, changed=100)
+    total = 400 * float(flip_margins(ALPHA)(spread, np.array([float(losses)]))[0])
+    turned, others = rng.binomial(losses, 0.5, 200_000), rng.normal(0.0, sd, 200_000)
+    assert np.mean(others <= total - 200.0 * turned) == pytest.approx(ALPHA, abs=0.003)
