@@ -67,8 +67,8 @@ def test_a_design_has_its_power_with_futility_and_its_level_without(looks: int, 
     assert healthy.mean() == pytest.approx(alpha, abs=three_errors)
 
 
-@each("looks", [2, 5, 20])
-@each(("alpha", "beta"), [(0.05, 0.2), (0.025, 0.1), (0.01, 0.5), (0.3, 0.3)])
+@each("looks", [2, 20])
+@each(("alpha", "beta"), [(0.025, 0.1), (0.01, 0.5), (0.3, 0.3)])
 def test_futility_stands_below_efficacy_at_every_look_but_the_last(looks: int, alpha: float, beta: float) -> None:
     design = group_design(looks, alpha, beta)
     futility = design.futility + drift(looks, alpha, beta) * np.sqrt(design.fractions)
