@@ -58,7 +58,8 @@ class Client:
         self._left = waiting
         headers = {"Accept": "application/vnd.github+json", "X-GitHub-Api-Version": API_VERSION}
         headers |= {"User-Agent": "accgate", "Authorization": f"Bearer {token}"}
-        self._session = Session(self.api_url, headers)
+        self._session = Session(self.api_url)
+        self._session.headers.update(headers)
 
     def __repr__(self) -> str:
         return f"Client({self.api_url!r}, ***)"

@@ -50,9 +50,8 @@ class Trouble:
 class Session(requests.Session):
     """A session with one server that never looks where a redirect leads."""
 
-    def __init__(self, url: str, headers: Mapping[str, str]) -> None:
+    def __init__(self, url: str) -> None:
         super().__init__()
-        self.headers.update(headers)
         # Proxies and authorities are those of accgate's other client, and ~/.netrc replaces no token.
         self.trust_env = False
         proxy, bundle = proxy_of(url), bundle_of()
