@@ -55,7 +55,7 @@ LISTING_SECONDS = 30.0  # a server under load answers late
 SHORT = 3  # characters; a password this short stands in texts by chance
 REDIRECTS = 3  # that a GET follows within one server
 VERSION = "/v1"
-CONNECTED: ContextVar[Callable[[], None] | None] = ContextVar("connected", default=None)  # of the POST of this task
+CONNECTED: ContextVar[Callable[[], None] | None] = ContextVar("connected", default=None)  # by the request of this task
 
 
 @dataclass(frozen=True)
@@ -96,7 +96,7 @@ class Client:
         used = WeakSet[Any]()  # connections that were given out before
 
         class Connector(aiohttp.TCPConnector):
-            """A connector that says when a request of a task that set `CONNECTED` has a new connection.
+            """A connector that calls the task's `CONNECTED` when it makes a connection.
 
             It closes a connection on which something came unasked, such as a late reply. The next request would take
             that for its own reply, and each later one the reply to the request before. aiohttp's tracing reports new
