@@ -235,7 +235,10 @@ class Identity:
             raise _resume_fault(earlier, f"options.fingerprints names {names}", _balancer_note(*all_marks))
 
     def expect(self, earlier: Mapping[str, Any], where: str, deed: str = "answered by") -> None:
-        """Start from the settings of an earlier part of the run, or refuse them as `compare` does."""
+        """Start from the settings of an earlier part of the run.
+
+        It refuses them as `compare` does.
+        """
         self.compare(earlier, where, deed)
         self._learn(earlier)
 

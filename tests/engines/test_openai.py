@@ -238,6 +238,10 @@ def test_requests_that_wait_until_others_end_do_not_use_up_their_time(server: Se
     assert len(server.seen) == 8
 
 
+def test_a_date_to_wait_for_is_read_by_this_clock_where_the_server_has_none() -> None:
+    assert 20.0 < wait_of({"retry-after": email.utils.formatdate(time.time() + 30, usegmt=True)}) <= 30.0
+
+
 HEADERS = st.none() | st.text("0123456789.,:-+ einfaTuGMT\u00e9\u0660", max_size=40)
 
 

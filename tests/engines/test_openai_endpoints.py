@@ -53,7 +53,7 @@ def test_a_sample_fails_when_every_server_fails_it_in_every_round(servers: list[
 def test_an_outage_is_reported_in_the_words_of_a_server_that_has_some(servers: list[Server]) -> None:
     away, gone, _ = servers
     away.fault_of = lambda _: Fault(503, b"back at noon")
-    (error,) = outcomes_of(engine_of([away, gone], max_outage=0.2), questions(1), meanwhile=gone.__exit__)
+    (error,) = outcomes_of(engine_of([away, gone], max_outage=0), questions(1), meanwhile=gone.__exit__)
     assert isinstance(error, CannotEvaluate)
     assert "back at noon; no server has answered" in str(error)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import socket
 from pathlib import Path
 
@@ -10,6 +11,8 @@ import pytest
 from accgate.cli.main import main
 from accgate.engines.openai import probe
 from accgate.engines.openai.probe import ask_server
+from accgate.errors import CannotEvaluate
+from tests.engines.asking import engine_at
 from tests.engines.planned import model_file
 from tests.support.cases import each
 from tests.support.gates import said, toml, write_task
@@ -56,6 +59,11 @@ def test_a_url_without_v1_is_a_fault_with_the_right_one_beside_it(tmp_path: Path
             told = said(capsys)
             assert f'but {server.url} answers; write base_url = "{server.url}"' in told
             assert "accuracy.toml:4: models.m.options.base_url: " in told
+
+
+def test_a_url_without_v1_may_come_right_until_the_run_starts() -> None:
+    with Server() as server, pytest.raises(CannotEvaluate, match="answers; write base_url"):
+        asyncio.run(engine_at(server.url.removesuffix("/v1")).reach())
 
 
 def test_a_server_that_is_not_there_refuses_or_says_nothing_is_said_in_seconds(

@@ -145,25 +145,19 @@ def test_an_engine_that_is_not_installed_here_may_be_on_the_nodes_which_say_if_i
 
 @in_loop
 async def test_a_start_that_is_cancelled_ends_before_the_engine_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
-    class Loading:
-        """Needs a moment to give up what it loads, as vLLM's engine does."""
+    steps: list[str] = []
 
-        concurrency = 1
+    async def start() -> None:  # it needs a moment to give up what it loads, as vLLM's engine does
+        try:
+            await asyncio.sleep(3600)
+        finally:
+            await asyncio.sleep(0.05)
+            steps.append("given up")
 
-        def __init__(self) -> None:
-            self.steps: list[str] = []
+    async def close() -> None:
+        steps.append("closed")
 
-        async def start(self) -> None:
-            try:
-                await asyncio.sleep(3600)
-            finally:
-                await asyncio.sleep(0.05)
-                self.steps.append("given up")
-
-        async def close(self) -> None:
-            self.steps.append("closed")
-
-    engine = Loading()
+    engine = SimpleNamespace(start=start, close=close)
     monkeypatch.setattr(actors, "free_shared_memory", lambda: None)
 
     host = Host()
@@ -173,7 +167,7 @@ async def test_a_start_that_is_cancelled_ends_before_the_engine_is_closed(monkey
     starting.cancel()
     await host.close()
     await asyncio.gather(starting, return_exceptions=True)
-    assert engine.steps == ["given up", "closed"]
+    assert steps == ["given up", "closed"]
 
 
 @in_loop

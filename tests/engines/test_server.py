@@ -108,6 +108,13 @@ def test_a_cause_that_stands_far_above_the_last_lines_of_a_log_goes_before_them(
     assert server.last_lines(log) == ["ValueError: no memory", "...", *lines[-2:], end]
 
 
+def test_a_key_in_a_servers_output_is_not_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MY_KEY", "sk-secret")
+    command = script(tmp_path, "import os, sys; sys.exit(os.environ['MY_KEY'])")
+    with pytest.raises(CannotEvaluate, match=r"its last output: \*\*\* \(log"):
+        asked(made(tmp_path, command, api_key_env="MY_KEY"))
+
+
 def test_a_server_that_is_killed_while_it_loads_is_said_with_the_signal(tmp_path: Path) -> None:
     code = "import os, signal; os.kill(os.getpid(), signal.SIGKILL)"
     assert "was ended by SIGKILL, before it answered; its last output: nothing " in failure(tmp_path, code)

@@ -56,24 +56,6 @@ def test_ctrl_c_while_replicas_load_leaves_nothing(vllm: Environment, tmp_path: 
     assert process.returncode == 130, err
 
 
-@pytest.mark.ray
-@pytest.mark.long
-def test_of_two_replicas_one_whose_engine_dies_leaves_its_samples_to_the_other(
-    vllm: Environment, tmp_path: Path
-) -> None:
-    config = replicated(tmp_path, vllm.model, SMALL | IN_CORE | {"concurrency": 4})
-    process = vllm.start("-m", "accgate", "run", str(config), "--out", str(tmp_path / "out"), "--quiet", "--json")
-    wait(lambda: len(records(tmp_path)) > 5, process)
-    cores = [number for number, name in vllm.processes().items() if name.startswith("VLLM::EngineCor")]
-    assert len(cores) == 2
-    os.kill(cores[0], signal.SIGKILL)
-    out, err = process.communicate(timeout=1800)
-    assert process.returncode in (0, 1, 4), err
-    assert "of 2 is given up: vLLM's engine died" in err
-    assert json.loads(out)["checks"][0]["candidate"]["errors"] == 0
-    assert len({record["id"] for record in records(tmp_path)}) == len(records(tmp_path))
-
-
 @pytest.mark.long
 def test_a_core_that_is_stopped_is_started_again_once_and_then_ends_the_run(vllm: Environment, tmp_path: Path) -> None:
     config = project(tmp_path, vllm.model, samples=2000, log="vllm.log", max_silence=60)
