@@ -79,7 +79,6 @@ class Comparer:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
-            text=True,
             encoding="utf-8",
             start_new_session=True,  # Ctrl-C is for the run, which ends this
         )

@@ -86,6 +86,8 @@ def test_a_letter_in_more_forms_is_right_and_none_is_unread(as_published: bool) 
         assert (score, metric.found(reply, [target], score)) == (points or 0, points is not None), reply
 
 
-def test_an_open_answer_is_read_where_there_is_any() -> None:
+def test_an_open_answer_is_read_where_there_is_any_and_the_last_that_a_reply_draws_counts() -> None:
     metric = metrics.get("mmmu")
     assert [metric.found(reply, [json.dumps(OPEN)], 0.0) for reply in ("perhaps 13", " ")] == [True, False]
+    targets = [json.dumps(OPEN | {"answer": answer}) for answer in ("12", "13")]
+    assert [metric("I counted 13, so it is 12.", target) for target in targets] == [100, 0]

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from accgate.metrics import BadOption, Metric, UnknownMetric, get, tokens
+from accgate.metrics.code import unloaded_metric
 from accgate.metrics.metric import options_of
 from accgate.metrics.registry import metric_builders
 from tests.support.cases import each
@@ -120,6 +121,14 @@ def test_a_whole_number_is_a_number_and_an_infinite_one_is_none() -> None:
     assert get("em_h", h=1)("a b", "a b") == 100.0
     with pytest.raises(BadOption, match="give a finite number"):
         get("f_beta", beta=float("inf"))
+
+
+@each(("option", "value"), [("higher_is_better", 1), ("lowest", "0"), ("highest", True)])
+def test_what_says_nothing_of_a_users_metric_is_refused(option: str, value: object) -> None:
+    with pytest.raises(BadOption) as caught:
+        unloaded_metric("mine.py:score", **{option: value})
+    assert caught.value.option == option
+    assert unloaded_metric("mine.py:score", highest=float("inf")).highest is None
 
 
 def test_several_targets_are_scored_by_the_metrics_own_rule_or_the_best() -> None:
