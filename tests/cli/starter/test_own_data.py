@@ -127,7 +127,7 @@ def test_data_outside_the_repository_and_flags_without_data_are_refused(
 
 
 def test_few_questions_are_planned_for_a_drop_that_they_can_show(folder: Path, capsys) -> None:
-    for n, theta, asks_all in ((20, 31.5, True), (100, 8.5, True), (700, 4.0, False)):
+    for n, theta, asks_all in ((20, 31.5, True), (100, 8.5, True), (601, 4.0, False)):
         write_lines(folder / "rows.jsonl", [{"question": f"{i}?", "answer": i} for i in range(n)])
         assert main(["init", "--no-probe", "--no-workflow", "--force", "--data", "rows.jsonl"]) == 0
         assert ("questions show a drop of" in capsys.readouterr().out) == asks_all
