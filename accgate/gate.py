@@ -81,7 +81,7 @@ def run_whole(config: Config, options: RunOptions, rules: Rules = None) -> Resul
 
 
 def evaluate(plan: RunPlan, options: RunOptions) -> EvaluatedRun:
-    """Ask and score what the plan's checks need; a shard that cannot see the others does not stop early."""
+    """Ask and score what the plan's checks need. A shard that cannot see the others does not stop early."""
     plan.refuse_unknown_samples()
     if options.shard is not None:
         begin_shard(plan.shard_plan, plan.decidable, options)
@@ -90,7 +90,7 @@ def evaluate(plan: RunPlan, options: RunOptions) -> EvaluatedRun:
 
 
 def decide(plan: RunPlan, evaluated: EvaluatedRun) -> Result:
-    """Decide every check and the run, and add the verdicts by a pull request's own rules, which decide nothing."""
+    """Decide every check and the run. Verdicts by a pull request's own rules are added, which decide nothing."""
     decided = Decided()
     for part in plan.parts:
         decided += decide_checks(part.gate, part.checks, evaluated).of_part(is_new=part.is_new, tier=part.tier)
@@ -117,9 +117,10 @@ def write(result: Result, plan: RunPlan, out: Path) -> Result:
 
 
 def verify(config: Config | str | Path, out: str | Path = OUT, rules: Rules = None) -> Result:
-    """Decide a finished run again from its records, by these rules and references; its accgate.json must agree.
+    """Decide a finished run again from its records, by these rules and references.
 
-    No model is asked, no dataset is read where a reference has scores, and no code of a user's is loaded.
+    The run's accgate.json must agree. No model is asked, no dataset is read where a reference has scores, and no code
+    of a user's is loaded.
 
     Raises
     ------
@@ -136,7 +137,9 @@ def verify(config: Config | str | Path, out: str | Path = OUT, rules: Rules = No
 
 
 def reread(config: Config, run: Path, out: Path, rules: Rules = None) -> tuple[Result, list[Rereading]]:
-    """Score a run's kept replies anew in another folder, and decide on them, without asking a model.
+    """Score a run's kept replies anew in another folder, and decide.
+
+    No model is asked.
 
     Raises
     ------
@@ -159,10 +162,10 @@ def reread(config: Config, run: Path, out: Path, rules: Rules = None) -> tuple[R
 
 
 def run_shard(config: Config, options: RunOptions, rules: Rules = None) -> ShardRun:
-    """Plan every check of a config and evaluate a shard of its samples, on which `merge` decides.
+    """Plan every check of a config and evaluate a shard of its samples.
 
-    Where `merge` finds that the `first` samples do not decide, `resume` without `first` evaluates the rest. Raises as
-    `run` does.
+    `merge` decides on the shards. Where `merge` finds that the `first` samples do not decide, `resume` without `first`
+    evaluates the rest. Raises as `run` does.
     """
     forget_result(options.out)
     plan = plan_run(config, rules)
@@ -170,10 +173,10 @@ def run_shard(config: Config, options: RunOptions, rules: Rules = None) -> Shard
 
 
 def merge(config: Config, folders: Sequence[Path], out: Path, rules: Rules = None) -> Result:
-    """Join the records of shards, decide every check of a config on them, and write accgate.json into `out`.
+    """Join the records of shards, and decide every check of a config.
 
-    The folders may come in any order, and one of them twice. `started` is the first shard's, and `seconds` is the time
-    of all.
+    The result is written into `out` as accgate.json. The folders may come in any order, and one of them twice.
+    `started` is the first shard's, and `seconds` is the time of all.
 
     Raises
     ------

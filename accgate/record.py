@@ -48,7 +48,7 @@ from accgate.text import number
 
 @dataclass(frozen=True)
 class Recording:
-    """How references are made of a run: how often each sample is asked, and what the references keep.
+    """How a run is recorded, and what its references keep.
 
     With `add` the scores become further repeats of the existing reference, whatever they are. With `add_rows` only
     samples that it lacks are evaluated, as often as its own were, and added to it. Several `runs` are evaluated as one,
@@ -82,9 +82,10 @@ class Recording:
 
 
 def record(config: Config | str | Path, options: RunOptions, recording: Recording) -> list[Path]:
-    """Evaluate every check of a config, write its scores as the reference, and return the paths written.
+    """Evaluate every check of a config and record it.
 
-    With `resume` references that hold the run already stay as they are. With `missing` it may write none.
+    The scores become references, whose paths are returned. With `resume` references that hold the run already stay as
+    they are. With `missing` it may write none.
 
     Raises
     ------
@@ -202,7 +203,9 @@ def record_merged(config: Config, folders: Sequence[Path], out: Path, recording:
 
 
 def recording_of_shards(folders: Sequence[Path]) -> Recording | None:
-    """Return how often shards of `record` asked each sample; None for shards of `run`.
+    """Return how often shards of `record` asked each sample.
+
+    It is None for shards of `run`.
 
     Raises
     ------
@@ -257,13 +260,13 @@ def _refuse_unwritable(checks: Sequence[Check]) -> None:
 
 
 def _lacks_reference(config: Config, check: Check) -> bool:
-    """Tell whether a check has no reference, nor a mean or a target in its task's table."""
+    """Tell whether a check has no reference and its task's table no mean."""
     settings = config.tasks[check.task.name]
     return settings.target is None and settings.reference is None and not replaced_figures(_path(check), "it stays")
 
 
 def _is_finished(check: Check, out: Path, recording: Recording) -> bool:
-    """Tell whether a folder holds all records of a check, and its reference is their run already."""
+    """Tell whether a check's reference is the finished run of a folder."""
     records = paths_of(out, *check.key).records
     if not records.exists():
         return False
@@ -272,7 +275,7 @@ def _is_finished(check: Check, out: Path, recording: Recording) -> bool:
 
 
 def _is_written(item: EvaluatedCheck, recording: Recording, extended: Reference | None = None) -> bool:
-    """Tell whether a finished run is already in the reference that it extends, or else is the check's own."""
+    """Tell whether a finished run is in the reference that it extends, or else is the check's own."""
     if item.evaluation is None or not item.evaluation.complete:
         return False
     if extended is not None:
@@ -291,9 +294,10 @@ def _is_reference(check: Check, records: Sequence[Record], recording: Recording)
 
 
 def _write(evaluated: EvaluatedRun, recording: Recording, *, resume: bool = False) -> list[Path]:
-    """Write the reference of every check, or add to it; with `resume` only where it lacks the run.
+    """Write the reference of every check, or add to it.
 
-    Other commands may write the same references, so each is read under the lock that keeps them out.
+    With `resume` only references that lack the run are written. Other commands may write the same references, so each
+    is read under the lock that keeps them out.
     """
     written, problems = [], []
     for item in evaluated.checks:
@@ -333,7 +337,9 @@ def _write(evaluated: EvaluatedRun, recording: Recording, *, resume: bool = Fals
 def addition(
     item: EvaluatedCheck, reference: Reference, info: EngineInfo, *, date: str, commit: str
 ) -> Callable[[Replacements], Path]:
-    """Return a function that adds an earlier evaluation to a reference as one more run, with its date and commit.
+    """Return a function that adds an earlier evaluation to a reference.
+
+    It becomes one more run, with this date and commit.
 
     Raises
     ------
@@ -357,13 +363,7 @@ def _refuse_other_model(check: Check, reference: Reference, evaluation: Evaluati
 
 
 def _whole(check: Check, item: EvaluatedCheck) -> Evaluation:
-    """Return the evaluation of a check that is complete enough for a reference.
-
-    Raises
-    ------
-    CannotEvaluate
-        What is wrong with it.
-    """
+    """Return the evaluation of a check, or raise what makes it too incomplete for a reference."""
     evaluation, problem = item.evaluation, item.problem
     if problem is None and evaluation is not None:
         problem = judge_fault(check, evaluation.makers)
@@ -379,7 +379,7 @@ def _whole(check: Check, item: EvaluatedCheck) -> Evaluation:
 
 
 def _refuse_low(check: Check, evaluation: Evaluation, recording: Recording) -> None:
-    """Refuse or note a recording from which no drop could show, and note a theta larger than its mean."""
+    """Refuse or note a recording from which no drop could show. A theta larger than the mean is noted as well."""
     fault, theta = floor_fault(check.task, evaluation.records), check.design.theta
     if fault is not None and not recording.accept_low:
         fix = "correct the task or the model; `accgate record --resume --accept-low` keeps it, and asks nothing again"
@@ -416,7 +416,7 @@ def _needs_answers(check: Check) -> bool:
 
 
 def _about(check: Check, evaluation: Evaluation, info: EngineInfo, commit: str, both: Evaluation) -> ReferenceFile:
-    """Return what a reference says of its evaluation; `both` includes the second run of `twice`."""
+    """Return what a reference says of its evaluation. `both` includes the second run of `twice`."""
     records, figures = evaluation.records, Figures.of(evaluation.records)
     noise = figures_of(scores_of(both.records, check.task))["discordance"]
     rate = evaluation.asked / evaluation.seconds if evaluation.seconds and info.name != "recorded" else 0.0
@@ -441,5 +441,5 @@ def _about(check: Check, evaluation: Evaluation, info: EngineInfo, commit: str, 
 
 
 def _mean(counts: npt.NDArray[np.int32]) -> float | None:
-    """Average the counts, to a tenth; None unless every sample has one."""
+    """Average the counts, to a tenth. It is None unless every sample has one."""
     return round(int(counts.sum()) / len(counts), 1) if len(counts) and (counts >= 0).all() else None

@@ -63,13 +63,13 @@ class Result:
 
 
 def deciding(verdicts: Iterable[Verdict]) -> list[VerdictName]:
-    """Return the verdicts that decide a run's: those of required checks, or all where no check is required."""
+    """Return the verdicts that decide a run's. Those of required checks do, or all where no check is required."""
     tiers = [(verdict.tier, verdict.verdict) for verdict in verdicts]
     return [name for tier, name in tiers if tier == "required"] or [name for _, name in tiers]
 
 
 def to_json(value: Any) -> str:
-    """Write dataclasses, alone or in lists and tables, as JSON with null for NaN and infinite figures."""
+    """Write dataclasses, alone or in lists and tables, as JSON. NaN and infinite figures become null."""
     return json.dumps(_finite(value), indent=2, ensure_ascii=False, allow_nan=False)
 
 

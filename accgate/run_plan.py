@@ -56,12 +56,14 @@ class RunPlan:
 
     @property
     def decidable(self) -> list[Check]:
-        """The checks that are evaluated: those with a reference, those with another side, and these other sides."""
+        """The checks that are evaluated, and their other sides. Each has a reference or another side."""
         return with_other_sides([c for c in self.checks if c.reference is not None or c.other_side is not None])
 
     @property
     def shard_plan(self) -> dict[str, object]:
-        """Everything that decides the checks except their records, as plain data; all shards must have the same.
+        """Everything that decides the checks except their records, as plain data.
+
+        All shards of a run must have the same.
 
         Raises
         ------
@@ -73,7 +75,9 @@ class RunPlan:
         return plan_of([(part.gate, part.checks) for part in self.parts])
 
     def refuse_unknown_samples(self) -> None:
-        """Refuse recorded samples that belong to no task of a whole file, nor to a pull request's own rules.
+        """Refuse recorded samples that belong to no task of a whole file.
+
+        A pull request's own rules may know them too.
 
         Raises
         ------
@@ -84,7 +88,7 @@ class RunPlan:
             refuse_unknown_ids([*self.checks, *(() if self.own is None else own_samples(self.own))])
 
     def watches(self, *, stops: bool = True) -> Watches:
-        """Return, for each check, what its scores are compared with and what may end its evaluation early."""
+        """Return what each check's scores are compared with and what stops it."""
         watches: dict[tuple[str, str], Watch | SideBySide] = {}
         watches |= {c.key: watch_of(c, stops=stops) for c in self.checks if c.reference is not None}
         pairs = [(part, check) for part in self.parts for check in part.checks if check.other_side is not None]
@@ -92,9 +96,10 @@ class RunPlan:
 
 
 def plan_run(config: Config, rules: Rules = None, *, stored: bool = False) -> RunPlan:
-    """Plan every check of a config by its own rules, or by those of a pull request's base commit.
+    """Plan every check of a config by the rules that decide.
 
-    With `stored` samples (see `plan_checks`) the plan can only decide.
+    They are the config's own, or those of a pull request's base commit. With `stored` samples (see `plan_checks`) the
+    plan can only decide.
 
     Raises
     ------

@@ -1,4 +1,7 @@
-"""What trials of lost answers show: which changed setting explains them, and which are lost for good."""
+"""What trials of lost answers show.
+
+They tell which changed setting explains lost answers, and which answers are lost for good.
+"""
 
 from __future__ import annotations
 
@@ -70,7 +73,10 @@ class Trial:
 
     @property
     def p_value(self) -> float:
-        """p of the hypothesis that these settings lose no more than they gain, valid whenever the trial ended."""
+        """p of the hypothesis that these settings lose no more than they gain.
+
+        The p-value is valid whenever the trial ended.
+        """
         return min(1.0, 1.0 / self.evidence) if self.evidence > 0.0 else 1.0
 
 
@@ -129,7 +135,9 @@ def trial_of(
     *,
     earlier: float | None = None,
 ) -> Trial:
-    """Return what a trial shows so far, with the `earlier` evidence of another trial of the same settings.
+    """Return what a trial shows so far.
+
+    `earlier` is the evidence of another trial of the same settings.
 
     Parameters
     ----------
@@ -157,9 +165,10 @@ def trial_of(
 
 
 def _with_finding(trial: Trial, earlier: float | None) -> Trial:
-    """Find what the counts of a trial show, with the evidence of an earlier trial of the same settings.
+    """Find what the counts of a trial show.
 
-    Both trials may see the same flips, which a product of their evidence would count twice: hence the mean.
+    `earlier` is the evidence of another trial of the same settings. Both trials may see the same flips, which a product
+    of their evidence would count twice: hence the mean.
     """
     evidence = min(coin_evidence(trial.better, trial.worse), MOST_EVIDENCE)
     if earlier is not None:
@@ -286,7 +295,7 @@ def _harms(alone: Trial) -> bool | None:
 
 
 def explained_bounds(trial: Trial, lost: int, alpha: float) -> tuple[int, int]:
-    """Bound how many of `lost` answers come back by a trial's settings, each bound with 1 - alpha."""
+    """Bound how many of `lost` answers come back by a trial's settings. Each bound holds with probability 1 - alpha."""
     if not trial.lost:
         return 0, lost
     low, high = clopper_pearson(trial.back, trial.lost, confidence=1.0 - alpha)

@@ -64,7 +64,7 @@ def _blank(evidence: Evidence, alpha: float) -> Verdict:
 
 
 def _with_sides(blank: Verdict, evidence: Evidence, result: TestResult | None) -> Verdict:
-    """Add both sides' values of a statistic, or their means over the samples that a sequential test used."""
+    """Add both sides' means over the samples used, or their statistic."""
     if evidence.statistic is not None:
         if result is None:
             return replace(blank, candidate=replace(blank.candidate, mean=None))
@@ -103,7 +103,10 @@ def with_figures(blank: Verdict, result: TestResult, conclusion: Conclusion) -> 
 
 
 def with_gamma(verdict: Verdict, gamma: float | None) -> Verdict:
-    """Return the verdict with gamma, moved where rounding would put the candidate's mean on the wrong side of it."""
+    """Return the verdict with gamma.
+
+    Gamma is moved where rounding would put the candidate's mean on the wrong side of it.
+    """
     mean, higher, fails = verdict.candidate.mean, verdict.higher_is_better, verdict.verdict == "regression"
     if gamma is None or mean is None:
         return replace(verdict, gamma=None)

@@ -1,4 +1,4 @@
-"""Verdicts of two sets of scores, of a statistic of theirs, and of a run's checks together."""
+"""Verdicts of two sets of scores, and of a run's checks together."""
 
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -303,7 +303,7 @@ def _check_scores(evidence: Evidence) -> None:
 def _decide_all(
     evidences: Sequence[Evidence], correction: Correction, total: int, total_share: float
 ) -> tuple[Verdict, ...]:
-    """Decide each sequential check at its own share of alpha, and all others together at the rest."""
+    """Decide sequential checks each at their own share of alpha. All others are decided together at the rest."""
     fixed = [i for i, e in enumerate(evidences) if not e.may_stop_early]
     count = total - len(evidences) + len(fixed)  # checks without evidence stand at p = 1, which no level rejects
     share_of_fixed = 1.0 if correction == "none" else total_share * count / max(total, 1)
@@ -345,9 +345,10 @@ def _decide_at_fixed_n(
 
 
 def _reconcile(evidence: Evidence, at_worst: Verdict, at_best: Verdict) -> Verdict:
-    """Reconcile both cases of a check with failed samples; where they agree the worst case's figures stand.
+    """Reconcile both cases of a check with failed samples.
 
-    Samples past the end of a run that stopped early do not count, for they may or may not have finished.
+    Where the verdicts agree, the worst case's figures stand. Samples past the end of a run that stopped early do not
+    count, for they may or may not have finished.
     """
     used = max(at_worst.n, at_best.n)
     failed = int(np.isnan(evidence.by_cluster().candidate.values[:used]).any(axis=1).sum())

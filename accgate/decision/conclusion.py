@@ -1,4 +1,4 @@
-"""What an outcome lets us conclude: the verdict, and whether the same samples could have shown another one."""
+"""The verdict that an outcome leads to. It depends on whether the same samples could have led to another."""
 
 import math
 from collections.abc import Iterator
@@ -41,9 +41,10 @@ class Reach:
 
 @dataclass(frozen=True)
 class Conclusion:
-    """The verdict that an outcome leads to, the reasons, and the theta that the test sees (points).
+    """The verdict that an outcome leads to, with its reasons.
 
-    `can_fail` says whether some outcome of the same samples fails the check.
+    `theta` is the drop that the test sees, points. `can_fail` says whether some outcome of the same samples fails the
+    check.
     """
 
     verdict: VerdictName
@@ -53,7 +54,10 @@ class Conclusion:
 
 
 def conclude(evidence: Evidence, outcome: Outcome, alpha: float) -> Conclusion:
-    """Return the verdict of a check whose test has decided; it passes only if some outcome could have failed it."""
+    """Return the verdict of a check whose test has decided.
+
+    A check passes only if some outcome could have failed it.
+    """
     reach, unable = reach_of(evidence), None
     if not outcome.rejects:
         unable = _why_unable(evidence, outcome.n, alpha)
@@ -95,10 +99,10 @@ def conclusion_of(outcome: Outcome, design: Design, reach: Reach, unable: Reason
 
 
 def _with_proof(conclusion: Conclusion, outcome: Outcome, design: Design, reach: Reach, alpha: float) -> Conclusion:
-    """Return the conclusion where a pass must prove that the drop is less than allowed_drop + theta.
+    """Return the conclusion where a pass must be a proof.
 
-    A proof passes the check even where the test could not see theta. At an alpha above beta it does not, for the proof
-    is then the weaker of the two.
+    The proof excludes a drop of allowed_drop + theta. A proof passes the check even where the test could not see theta.
+    At an alpha above beta it does not, for the proof is then the weaker of the two.
     """
     assert outcome.result is not None
     interval = outcome.result.interval
@@ -142,7 +146,9 @@ def _no_room(theta: float | None, design: Design, n: int, reach: Reach) -> Reaso
 
 
 def reach_of(evidence: Evidence) -> Reach:
-    """Return the reach of a check, down to chance level: a model that only guesses cannot get worse.
+    """Return the reach of a check.
+
+    It ends at chance level, for a model that only guesses cannot get worse.
 
     >>> from accgate.design import Design, Mean
     >>> from accgate.records.scores import Scores
@@ -162,9 +168,9 @@ def reach_of(evidence: Evidence) -> Reach:
 
 
 def _why_unable(evidence: Evidence, n: int, alpha: float) -> Reason | None:
-    """Return why no outcome of the same samples is a regression at this alpha; None where some outcome is.
+    """Return why no outcome of the same samples is a regression at this alpha.
 
-    A run that its worst outcome leaves undecided would have gone on, and can fail.
+    It is None where some outcome is. A run that its worst outcome leaves undecided would have gone on, and can fail.
     """
     clusters = None if evidence.clusters is None else evidence.first(n).cluster_count
     count, unit = (n, "sample") if clusters is None else (clusters, "cluster")

@@ -37,7 +37,7 @@ CEILINGS: Mapping[CostName, float] = {"acceptance": 1.0}  # what a figure never 
 
 @dataclass(frozen=True)
 class CostCase:
-    """A check's verdict by its scores, with the evidence, records and engine that its costs are decided on."""
+    """A check's verdict by its scores, with what its costs are decided on."""
 
     verdict: Verdict
     evidence: Evidence
@@ -116,7 +116,7 @@ def with_costs(cases: Sequence[CostCase], account: Account) -> tuple[Verdict, ..
 
 
 def _p_of(cost: Cost) -> float:
-    """Return the p-value of a limit: 1 where the mean changed by no more than is allowed."""
+    """Return the p-value of a limit. It is 1 where the mean changed by no more than is allowed."""
     return cost.p_value if cost.is_exceeded and cost.p_value is not None else 1.0
 
 
@@ -138,7 +138,7 @@ def _means(figures: Figures, ids: Ids, name: CostName) -> Floats:
 
 
 def _cost(case: CostCase, name: CostName, ids: Ids, before: Figures, now: Figures, alpha: float) -> Cost | None:
-    """Return the change of one cost; None where it has no limit and nothing is known of it."""
+    """Return the change of one cost. It is None where it has no limit and nothing is known of it."""
     check, evidence = case.check, case.evidence
     left, right, allowed = _means(before, ids, name), _means(now, ids, name), check.limits.get(name)
     both = ~(np.isnan(left) | np.isnan(right))
@@ -181,13 +181,13 @@ def _cost(case: CostCase, name: CostName, ids: Ids, before: Figures, now: Figure
 
 
 def _growth(name: CostName, allowed: float | None) -> float:
-    """Return the share by which a cost may grow; steps per token grow as far as their inverse may fall."""
+    """Return the share by which a cost may grow. Steps per token may grow as far as their inverse may fall."""
     share = allowed or 0.0
     return share / (1.0 - share) if name == "acceptance" else share
 
 
 def _lengths(before: float, now: float, change: float, interval: Range) -> tuple[float, float, float, Range | None]:
-    """Turn means of steps per token, their change and its interval into those of tokens per step.
+    """Turn the figures of steps per token into those of tokens per step.
 
     The interval is None where it has no upper end.
     """
@@ -234,7 +234,7 @@ def _error(name: CostName, allowed: float, reason: str) -> Cost:
 
 
 def _with_hardware(cost: Cost, recorded: str, info: EngineInfo | None) -> Cost:
-    """Note where the seconds were measured; a limit on them is an error where the hardware differs."""
+    """Note where the seconds were measured. A limit on them is an error where the hardware differs."""
     if cost.outcome == "error" or cost.name != "seconds":
         return cost
     here = "" if info is None else info.hardware
@@ -264,11 +264,11 @@ def _with_costs(verdict: Verdict, costs: tuple[Cost, ...]) -> Verdict:
 
 
 def with_readings(verdict: Verdict, check: Check, records: Sequence[Record]) -> Verdict:
-    """Add how the replies of both sides were read, and make the verdict an error where too many hold no answer.
+    """Add how the replies of both sides were read.
 
-    A regression stays one where replies that are empty or cut off explain the loss and the reference's replies were
-    read. No run passes against a reference whose scores are all the worst possible, unless the reference says that its
-    replies were read.
+    The verdict becomes an error where too many replies hold no answer. A regression stays one where replies that are
+    empty or cut off explain the loss and the reference's replies were read. No run passes against a reference whose
+    scores are all the worst possible, unless the reference says that its replies were read.
     """
     before, now = check.reference_readings, readings_of(records)
     figures = Figures.of(records)

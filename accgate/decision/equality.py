@@ -1,4 +1,4 @@
-"""Whether one of two models that were asked the same samples scores lower, and which of their replies differ."""
+"""Whether two models score alike, and which of their replies differ. Both models were asked the same samples."""
 
 from __future__ import annotations
 
@@ -108,7 +108,10 @@ class Equality:
         return self.can_stop and _is_binary(records, start) and not _is_binary(records, None)
 
     def verdicts(self, records: Records) -> tuple[Verdict, ...]:
-        """Decide the check's side against the other; of a two-sided comparison the reverse follows."""
+        """Decide the check's side against the other.
+
+        A two-sided comparison decides the other side against it as well.
+        """
         ways = self._ways(records, stopped=not self._are_all(records))
         rules = partial(decide, correction=self.correction, checks=self.count, total_share=self.total_share)
         return tuple(rules([way])[0] for way in ways)
@@ -190,7 +193,9 @@ def _turned(other: Verdict, verdict: Verdict) -> Verdict:
 
 
 def reply_changes(records: Records) -> ReplyChanges | None:
-    """Return how the replies of both sides differ, whatever they score; None without replies.
+    """Return how the replies of both sides differ, whatever they score.
+
+    It is None without replies.
 
     >>> made = [Record("a", 0, 100.0, "4", "4", text, "stop", 1, 1, 0.1, None) for text in ("It is 4.", "It is: 4!")]
     >>> reply_changes((made[:1], made[1:]))
@@ -238,7 +243,9 @@ def _same(before: Sequence[str], now: Sequence[str]) -> int:
 
 
 def tokens_between(before: Sequence[str], now: Sequence[str]) -> int:
-    """Count the tokens that differ: those replaced by others, and those that only one side has.
+    """Count the tokens that differ.
+
+    A token differs where another replaces it, or where only one side has it.
 
     >>> tokens_between("a b c d".split(), "a x c d e".split())
     2

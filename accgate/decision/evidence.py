@@ -1,4 +1,4 @@
-"""The evidence that a check is decided on: its scores, those of its reference, and its design."""
+"""The scores, reference and design that a check is decided on."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class SampleStatistic:
-    """A statistic that is no mean of scores, with the rows of both sides that it is computed from.
+    """A statistic that is no mean of scores, with both sides' rows.
 
     `lowest` and `highest` bound its value, points; None where nothing does.
     """
@@ -74,7 +74,7 @@ class Evidence:
 
     @property
     def answers(self) -> tuple[int, int]:
-        """Answers to one sample in the reference (1 for a mean or a target) and in the candidate."""
+        """Answers to one sample in the reference and in the candidate. A mean or a target counts as one answer."""
         reference = self.reference.values.shape[1] if isinstance(self.reference, Scores) else 1
         return reference, self.candidate.values.shape[1]
 
@@ -121,7 +121,7 @@ class Evidence:
 
     @property
     def bounds(self) -> tuple[float, float] | None:
-        """Least and largest possible score; None where the metric has no bounds, or a score is beyond them."""
+        """Least and largest possible score. It is None where the metric has no bounds, or a score is beyond them."""
         if self.worst is None or self.best is None:
             return None
         low, high = sorted((self.worst, self.best))
@@ -136,7 +136,10 @@ class Evidence:
         return pair_scores(self.reference, self.candidate)
 
     def better(self, value: Figure) -> Figure:
-        """Turn a mean, a difference or an array so that higher is better; turn one back by turning it again."""
+        """Turn a mean, a difference or an array so that higher is better.
+
+        A value that is turned twice is itself again.
+        """
         return oriented(value, self.design.higher_is_better)
 
     @cached_property
@@ -146,14 +149,14 @@ class Evidence:
 
     @property
     def changes(self) -> Floats | None:
-        """How each sample's score changed, higher better; None for samples that are not paired."""
+        """How each sample's score changed, higher better. It is None for samples that are not paired."""
         if self.statistic is None:
             return self.differences if self.is_paired else None
         return oriented(self.candidate.means() - self.before.means(), self.statistic.higher_score_is_better)
 
     @property
     def ends(self) -> tuple[float | None, float | None]:
-        """The worst and the best possible score or statistic, higher better; None for one without a bound."""
+        """The worst and the best possible score or statistic, higher better. It is None for one without a bound."""
         worst, best = self.worst, self.best
         if self.statistic is not None:
             low, high = self.statistic.lowest, self.statistic.highest
@@ -177,13 +180,16 @@ class Evidence:
 
     @property
     def loss(self) -> float:
-        """The most points that one sample's score, or the statistic, can lose; infinite without bounds."""
+        """The most points that one sample's score, or the statistic, can lose.
+
+        It is infinite where nothing bounds the scores.
+        """
         floor, ceiling = self.ends
         return math.inf if floor is None or ceiling is None else ceiling - floor
 
     @property
     def sides(self) -> tuple[Floats, Floats]:
-        """The answers of reference and candidate, 0 or 100 and NaN where one failed, turned so that 100 is right."""
+        """The answers of reference and candidate, turned so that 100 is right. An answer that failed is NaN."""
         higher = self.design.higher_is_better if self.statistic is None else self.statistic.higher_score_is_better
         before, now = self.before.values, self.candidate.values
         return (before, now) if higher else (100.0 - before, 100.0 - now)
@@ -220,7 +226,9 @@ class Evidence:
 
 
 def evidence_of(check: Check, records: Sequence[Record], *, stopped: bool = False) -> Evidence:
-    """Build the evidence of a check from its records, of a stopped run from those of whole clusters.
+    """Build the evidence of a check from its records.
+
+    Of a run that was `stopped` only whole clusters count.
 
     Raises
     ------
@@ -259,7 +267,9 @@ def evidence_of(check: Check, records: Sequence[Record], *, stopped: bool = Fals
 
 
 def _statistic(check: Check, records: Sequence[Record], ids: Sequence[str]) -> SampleStatistic | None:
-    """Return the task's statistic with the rows of both sides; None where a sample failed.
+    """Return the task's statistic with the rows of both sides.
+
+    It is None where a sample failed.
 
     Raises
     ------

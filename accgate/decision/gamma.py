@@ -23,7 +23,7 @@ FURTHEST = 10**6  # steps of falls that no worst score ends
 
 @dataclass(frozen=True)
 class Path:
-    """Outcomes of the same samples, each worse or better than the one before; `most` steps can be taken."""
+    """Outcomes of the same samples, each worse or better than the one before. `most` steps can be taken."""
 
     at: Callable[[int], Evidence]
     most: int
@@ -42,11 +42,11 @@ def is_by_outcomes(evidence: Evidence, outcome: Outcome) -> bool:
 
 
 def gamma_of(evidence: Evidence, outcome: Outcome, alpha: float) -> float | None:
-    """Return the mean below which a check of paired scores fails; None where no outcome of its samples fails.
+    """Return the mean below which a check of paired scores fails.
 
-    The evidence must be in the order in which its test looks at it. For a run that stopped early, an outcome fails if
-    the same test rejects it by then, with all but the last losses as they were seen. Where the test rejects nothing so
-    early, the samples used count as the whole run.
+    It is None where no outcome of its samples fails. The evidence must be in the order in which its test looks at it.
+    For a run that stopped early, an outcome fails if the same test rejects it by then, with all but the last losses as
+    they were seen. Where the test rejects nothing so early, the samples used count as the whole run.
     """
     evidence, n = replace(evidence, reference=evidence.before), outcome.n
     if outcome.rejects:
@@ -81,10 +81,10 @@ def _gamma_below(evidence: Evidence, outcome: Outcome, alpha: float) -> float | 
 
 
 def more_losses(evidence: Evidence, n: int) -> Path:
-    """Return the path down, on which the last of the first n samples is lost first, and gains go last.
+    """Return the path down, with one more loss at each step.
 
-    A lost sample has the worst score. Where nothing bounds the scores, it falls as far as any sample changed, or as far
-    as the reference's scores lie apart if none did.
+    The last of the first n samples is lost first, and gains go last. A lost sample has the worst score. Where nothing
+    bounds the scores, it falls as far as any sample changed, or as far as the reference's scores lie apart if none did.
     """
     now, before, floor = evidence.better(evidence.candidate.means()), _before(evidence), _floor(evidence)
     if floor is None:
@@ -113,9 +113,10 @@ def fewer_losses(evidence: Evidence, n: int) -> Path:
 
 
 def first_step(holds: Callable[[int], bool], most: int) -> int | None:
-    """Return the number of steps, from 1 to `most`, after which a condition holds that does not at the start.
+    """Return the number of steps after which a condition holds.
 
-    Where the condition comes and goes, it does not hold one step before. None where it does not hold after the last.
+    It is from 1 to `most`, and the condition does not hold at the start. Where the condition comes and goes, it does
+    not hold one step before. None where it does not hold after the last.
 
     >>> first_step(lambda count: count >= 11, 100), first_step(lambda count: count >= 11, 10)
     (11, None)
@@ -130,7 +131,7 @@ def first_step(holds: Callable[[int], bool], most: int) -> int | None:
 
 
 def _falls(evidence: Evidence, sigma: float, n: int) -> Path:
-    """Return the path on which all samples fall by the same small step, none past the worst score."""
+    """Return the path on which all samples fall by the same small step. No sample falls past the worst score."""
     now, floor, step = evidence.better(evidence.candidate.values), _floor(evidence), sigma / n**0.5 / FINE
     most = FURTHEST if floor is None else int(np.ceil((float(now[:n].max()) - floor) / step))
 
@@ -150,7 +151,7 @@ def _with_rows(evidence: Evidence, rows: Ints, values: Floats) -> Evidence:
 
 
 def _least_fall(evidence: Evidence, n: int) -> float:
-    """Return the mean of a fall too small to matter, for tests that reject any fall that all samples share."""
+    """Return the mean of a fall too small to matter. Some tests reject any fall that all samples share."""
     before, now = float(np.mean(_before(evidence)[:n])), evidence.better(_mean(evidence, n))
     return evidence.better(min(before - evidence.design.allowed_drop, now))
 

@@ -1,11 +1,11 @@
-"""The groups of a check: how far each changed, with intervals that hold for all of them together.
+"""The groups of a check, and how far each changed.
 
-A check is decided on all its samples. With `[gate] groups = "fail"` a group that fell fails it too, by Holm's procedure
-over all of its groups at their own share of alpha. Groups are small, and their limits must seldom miss: with 57 groups
-each may miss once in 2,280 times. Single 0/100 scores have McNemar's exact limits. Other bounded scores have those of
-bets, which rest on the bounds alone, for the bootstrap's miss far too often there (docs/statistics.md). An early stop
-looks at all samples together, so that a group has no fixed number of them: its limits are those of bets as well, which
-hold wherever the check stops.
+The intervals hold for all groups together. A check is decided on all its samples. With `[gate] groups = "fail"` a group
+that fell fails it too, by Holm's procedure over all of its groups at their own share of alpha. Groups are small, and
+their limits must seldom miss: with 57 groups each may miss once in 2,280 times. Single 0/100 scores have McNemar's
+exact limits. Other bounded scores have those of bets, which rest on the bounds alone, for the bootstrap's miss far too
+often there (docs/statistics.md). An early stop looks at all samples together, so that a group has no fixed number of
+them: its limits are those of bets as well, which hold wherever the check stops.
 """
 
 import math
@@ -38,7 +38,10 @@ Rows = npt.NDArray[np.intp]
 
 @dataclass(frozen=True)
 class _Limits:
-    """Limits of a group's difference (points, higher better), each of which errs at the level, and the two-sided p."""
+    """Limits of a group's difference in points, and its two-sided p.
+
+    Higher is better, and each limit errs at the level.
+    """
 
     low: float
     high: float
@@ -46,10 +49,11 @@ class _Limits:
 
 
 def add_groups(evidence: Evidence, verdict: Verdict) -> Verdict:
-    """Add the figures of its groups to a verdict that compares mean scores of the same samples.
+    """Add the figures of its groups to a verdict.
 
-    Each of G groups has limits at alpha / (2 G), so that all intervals hold together with probability 1 - alpha
-    (Bonferroni). Where samples failed, an interval has room for the worst and the best score of each.
+    The verdict must compare mean scores of the same samples. Each of G groups has limits at alpha / (2 G), so that all
+    intervals hold together with probability 1 - alpha (Bonferroni). Where samples failed, an interval has room for the
+    worst and the best score of each.
 
     References
     ----------
@@ -103,7 +107,10 @@ def _outcomes(table: Sequence[GroupFigures], alpha: float, count: int, higher_is
 
 
 def _blind(evidence: Evidence, n: int, level: float, counts: Counter[str], *, any_stop: bool) -> list[str]:
-    """Name the groups that would not fail at this level even if all of their answers were the worst, sorted."""
+    """Name the groups that could not fail at this level, sorted.
+
+    All of their answers at the worst score would not be enough.
+    """
     if (worst := evidence.worst) is None:
         return []
     evidence, worst, blind = evidence.by_cluster(), evidence.better(worst), list[str]()
@@ -154,7 +161,7 @@ def _failed_counts(evidence: Evidence, n: int) -> Counter[str]:
 
 
 def _table(evidence: Evidence, n: int, level: float, counts: Counter[str], *, any_stop: bool) -> list[GroupFigures]:
-    """Return the figures of every group among the first n samples, in the order of the groups' names."""
+    """Return the figures of every group among the first n samples. Groups are in the order of their names."""
     evidence, table = evidence.by_cluster(), list[GroupFigures]()
     change, before = evidence.differences[:n], evidence.before.means()
     for name, rows in sorted(_places(evidence, n).items()):
@@ -189,7 +196,7 @@ def _places(evidence: Evidence, n: int) -> dict[str, Rows]:
 
 
 def _limits(evidence: Evidence, rows: Rows, d: Floats, level: float, planned: int, *, any_stop: bool) -> _Limits | None:
-    """Bound one group, of which a run has `planned` samples; None where no test gives any limits."""
+    """Bound one group, of which a run has `planned` samples. It is None where no test gives any limits."""
     if evidence.data.is_exact and not any_stop:
         return _exact_limits(int((d < 0.0).sum()), int((d > 0.0).sum()), len(d), level)
     codes = None if evidence.clusters is None else evidence.clusters[rows]
@@ -206,7 +213,7 @@ def _exact_limits(lost: int, gained: int, n: int, level: float) -> _Limits:
 
 
 def _limits_of_bets(units: Units, bound: float, level: float) -> _Limits:
-    """Bound a group by betting on its samples one by one: the limits hold wherever a run stops."""
+    """Bound a group by betting on its samples one by one. The limits hold wherever a run stops."""
     interval = confidence_sequence(units.totals, units.planned, bound=bound, alpha=level)
     p_values = [
         betting_path(side * units.totals, units.planned, bound=bound, theta=None, alpha=level, beta=level).p_value
@@ -229,7 +236,7 @@ def _approximate_limits(units: Units, level: float) -> _Limits | None:
 
 
 def _hull(at_worst: GroupFigures, at_best: GroupFigures) -> GroupFigures:
-    """Return the worst case's figures of a group with failed samples, with an interval that holds in both cases."""
+    """Return the worst case's figures of a group with failed samples. The interval holds in both cases."""
     if at_worst.interval is None or at_best.interval is None:
         return replace(at_worst, interval=None, p_value=None)
     low = min(at_worst.interval[0], at_best.interval[0])

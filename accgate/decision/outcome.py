@@ -95,7 +95,7 @@ def fails(evidence: Evidence, alpha: float, n: int) -> bool:
 
 
 def _fixed_choice(evidence: Evidence) -> Choice:
-    """Choose the test at a fixed n, also where a sequential test would find too few samples to look for a drop."""
+    """Choose the test at a fixed n. A sequential test may have too few samples to look for a drop."""
     choice = evidence.choice
     return choose_test(evidence.design.at_fixed_n(), evidence.data) if choice.is_sequential else choice
 
@@ -193,7 +193,7 @@ def _bootstrap(evidence: Evidence, alpha: float) -> TestResult:
 
 
 def _by_spread(evidence: Evidence, result: TestResult, margins: Margins, alpha: float) -> TestResult:
-    """Correct a test that goes by the spread of the differences for losses that they do not show."""
+    """Correct a test by the spread of the differences for unseen losses."""
     totals, sizes = _totals(evidence)
     block = 1 if evidence.clusters is None else block_of(evidence.differences, evidence.clusters)
     spread = spread_of_units(totals, sizes, loss=evidence.loss, block=block, allowed=evidence.design.allowed_drop)

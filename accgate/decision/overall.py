@@ -1,4 +1,4 @@
-"""The overall check of a model: one exact test over all changed samples of its checks."""
+"""The overall check of a model. It is one exact test over all changed samples of the model's checks."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -102,7 +102,10 @@ def _decide_model(
 
 @dataclass(frozen=True)
 class _Used:
-    """The evidence of the samples that the decision of a check used; it `stops` where an early stop was possible."""
+    """The evidence of the samples that the decision of a check used.
+
+    `stops` says that the check could have stopped early.
+    """
 
     evidence: Evidence
     stops: bool
@@ -183,7 +186,10 @@ def _gamma(used: Sequence[_Used], alpha: float, *, rejects: bool) -> float | Non
 
 
 def _pooled(used: Sequence[_Used], side: Literal["before", "candidate"]) -> Floats:
-    """Pool the scores of one side, turned so that higher is better where checks of both directions are pooled."""
+    """Pool the scores of one side.
+
+    Where checks of both directions are pooled, scores are turned so that higher is better.
+    """
     evidences = [each.evidence for each in used]
     is_mixed = len({each.design.higher_is_better for each in evidences}) > 1
     sides = [(getattr(each, side).means(), is_mixed and not each.design.higher_is_better) for each in evidences]

@@ -1,4 +1,7 @@
-"""A check while it runs: whether it may stop, how near that is, and what its scores are compared with."""
+"""A check while it runs.
+
+The module says whether the check may stop, how near that is, and what its scores are compared with.
+"""
 
 import math
 from collections import UserDict
@@ -46,7 +49,10 @@ class EarlyStop:
         return self._latest.limits
 
     def expected(self) -> int | None:
-        """Return the samples by which a decision is likely, by the evidence so far or else by the plan."""
+        """Return the samples by which a decision is likely, if known.
+
+        The estimate goes by the evidence so far, or else by the plan.
+        """
         planned = self._check.expected_n_healthy
         limits = self.limits()
         if limits is None:
@@ -55,7 +61,10 @@ class EarlyStop:
         return expected_samples(limits, self._check.alpha_planned)
 
     def fewest(self) -> int:
-        """Return the samples at which the check passes if no other sample changes, 0 where that is unknown."""
+        """Return the samples at which the check passes if nothing more changes.
+
+        The number is 0 where that is unknown.
+        """
         if (limits := self.limits()) is not None:
             return limits.soonest or limits.next_n or 0
         check, design = self._check, self._check.design
@@ -95,9 +104,10 @@ def early_stop(check: Check) -> EarlyStop | None:
 
 
 def expecting(check: Check, stop: EarlyStop | None) -> Check:
-    """Return a check with the samples that it is expected to take under the rule that may end it early.
+    """Return a check with the samples that it is expected to take.
 
-    A check with limits on costs takes at least the samples that these need. Without a rule it takes all.
+    They depend on the rule that may end it early. A check with limits on costs takes at least the samples that these
+    need. Without a rule it takes all.
     """
     if check.reference is None:
         return check
@@ -107,7 +117,10 @@ def expecting(check: Check, stop: EarlyStop | None) -> Check:
 
 
 def watch_of(check: Check, *, stops: bool = True) -> Watch:
-    """Return what a check's scores are compared with, and what ends its evaluation early if it `stops`."""
+    """Return what a check's scores are compared with, and what stops it.
+
+    Unless it `stops`, nothing ends its evaluation early.
+    """
     stop = early_stop(check) if stops else None
     reference = check.reference if check.task.content.aggregate is None else None
     scores = _Means(reference) if isinstance(reference, Scores) else None if reference is None else reference.mean
@@ -116,7 +129,10 @@ def watch_of(check: Check, *, stops: bool = True) -> Watch:
 
 
 class _Means(UserDict[str, float]):
-    """The mean score of each sample of a reference, made at the first look: a million take 70 MB."""
+    """The mean score of each sample of a reference.
+
+    The means are made at the first look, because a million take 70 MB.
+    """
 
     def __init__(self, reference: Scores) -> None:
         self._reference = reference
@@ -166,7 +182,9 @@ def limits_of(evidence: Evidence, test: SequentialTest | None) -> Limits | None:
 
 
 def expected_samples(limits: Limits, alpha: float) -> int:
-    """Return the samples by which a decision is likely, if the evidence goes on growing as it has so far.
+    """Return the samples by which a decision is likely.
+
+    The evidence is taken to go on growing as it has so far.
 
     Examples
     --------

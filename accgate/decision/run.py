@@ -89,7 +89,7 @@ def decide_checks(gate: Gate, checks: Sequence[Check], evaluated: EvaluatedRun) 
 
 
 def _verdict_on_both(equality: Equality, items: Sequence[EvaluatedCheck]) -> Verdict:
-    """Decide a check that must equal another side; an error where either side is not wholly known."""
+    """Decide a check that must equal another side. It is an error where the records of either side are incomplete."""
     check = equality.check
     empty = _verdict_without_evidence(check, next((item for item in items if item.check.key == check.key), None))
     try:
@@ -245,7 +245,10 @@ def result_of(gate: Gate, decided: Decided, evaluated: EvaluatedRun) -> Result:
 
 
 def _saved_cost(evaluation: Evaluation, most: int) -> tuple[int | None, float | None]:
-    """Return the tokens and seconds that an early stop saved against a run of `most` records, if known."""
+    """Return the tokens and seconds that an early stop saved, if known.
+
+    A run of `most` records is what they are compared with.
+    """
     columns = [Figures.of(records).columns for records in (evaluation.records, evaluation.beyond)]
     count = sum(map(len, columns))
     spared = max(0, most - count)

@@ -100,7 +100,7 @@ def _near_bets(units: Units, bound: float, rates: Rates) -> Near:
 
 
 def _allowed(plan: Schedule | RepeatsSchedule, events: Ints) -> float:
-    """Return the type I error that the test may have spent by the last change, 0 before any."""
+    """Return the type I error that may be spent by the last change. It is 0 before any change."""
     events = events[events <= plan.last]
     return float(plan.allowed[events[-1]]) if len(events) else 0.0
 
@@ -166,7 +166,7 @@ def _binary_beginning(evidence: Evidence) -> Evidence | None:
 
 
 def _test_of(evidence: Evidence, alpha: float) -> SequentialTest | None:
-    """Make the test chosen for the evidence; None for one at a fixed n, or without a drop to look for."""
+    """Make the test chosen for the evidence. It is None for one at a fixed n, or without a drop to look for."""
     choice, design = evidence.choice, evidence.design
     if not choice.is_sequential:
         return None

@@ -1,4 +1,7 @@
-"""The account of alpha of a run: what each thing that can fail it may spend, and what all may spend together."""
+"""The account of alpha of a run.
+
+It says what each thing that can fail the run may spend, and what all may spend together.
+"""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -31,11 +34,12 @@ class Claim:
 
 @dataclass(frozen=True)
 class Account:
-    """How all that can fail a run shares alpha, from a claim of each of its checks.
+    """How all that can fail a run shares alpha.
 
-    The overall checks have a fifth of alpha where there are any, the limits on costs another. Where `drift` and
-    `groups` can fail a check, each has a tenth. The checks share the rest by the correction. With `none` nothing is
-    shared: every check and every limit has its whole alpha, every overall check a fifth.
+    Each of the run's checks has a claim. The overall checks have a fifth of alpha where there are any, the limits on
+    costs another. Where `drift` and `groups` can fail a check, each has a tenth. The checks share the rest by the
+    correction. With `none` nothing is shared: every check and every limit has its whole alpha, every overall check a
+    fifth.
 
     A pull request's new checks have an account of their own, so that they take nothing from those of its base. So have
     advisory checks.
@@ -54,7 +58,7 @@ class Account:
 
     @cached_property
     def pooled(self) -> Mapping[str, float]:
-        """The models that have an overall check, each with the least alpha of the checks that it pools."""
+        """The models that have an overall check. Each has the least alpha of the checks that it pools."""
         names = [claim.pooled_by for claim in self.claims]
         models = dict.fromkeys(name for name in names if name is not None and names.count(name) > 1)
         return {model: min(claim.alpha for claim in self.claims if claim.pooled_by == model) for model in models}
@@ -77,11 +81,11 @@ class Account:
         return sum(claim.has_groups for claim in self.claims) if self.groups else 0
 
     def of_drift(self, alpha: float) -> float | None:
-        """Return the alpha of one check's decline over all merges; None where declines are only reported."""
+        """Return the alpha of one check's decline over all merges. It is None where declines are only reported."""
         return TENTH * alpha / (1 if self.correction == "none" else len(self.claims)) if self.drift else None
 
     def of_groups(self, alpha: float) -> float | None:
-        """Return the alpha that the groups of one check have together; None where groups are only reported."""
+        """Return the alpha that the groups of one check have together. It is None where groups are only reported."""
         return TENTH * alpha / (1 if self.correction == "none" else self.grouped) if self.grouped else None
 
     def of_check(self, alpha: float) -> float:
@@ -118,7 +122,7 @@ def account_by(gate: Gate, claims: Iterable[Claim]) -> Account:
 
 
 def reason_not_pooled(reference: Scores | Mean | Target | None, design: Design) -> str | None:
-    """Say why an overall check leaves a check out; None for one that it pools."""
+    """Say why an overall check leaves a check out. It is None for one that it pools."""
     if design.tier == "advisory":
         return "advisory"
     if reference is None:

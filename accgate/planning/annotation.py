@@ -12,7 +12,10 @@ FINEST = 1e-5  # least margin as a share of the range: it takes ten thousand mil
 
 @dataclass(frozen=True)
 class AnnotationRow:
-    """The guarantee of `n` test cases: the margin at the plan's confidence, and the confidence of its margin."""
+    """The guarantee of `n` test cases.
+
+    It gives the margin at the plan's confidence, and the confidence of the plan's margin.
+    """
 
     n: int
     margin: float
@@ -21,11 +24,12 @@ class AnnotationRow:
 
 @dataclass(frozen=True)
 class AnnotationPlan:
-    """Test cases that bring the mean score within the margin of the truth, whatever the scores are.
+    """Test cases that bring the mean score within the margin of the truth.
 
-    `margin`, `low` and `high` are in the scores' units, `confidence` is a share. `n` is the answer: `n_hoeffding`, or
-    fewer with a `population` to draw from without replacement. `n_approximate` is what the normal approximation gives
-    at the largest possible standard deviation; it guarantees nothing.
+    The guarantee holds whatever the scores are. `margin`, `low` and `high` are in the scores' units, `confidence` is a
+    share. `n` is the answer: `n_hoeffding`, or fewer with a `population` to draw from without replacement.
+    `n_approximate` is what the normal approximation gives at the largest possible standard deviation; it guarantees
+    nothing.
     """
 
     margin: float
@@ -141,7 +145,10 @@ def _check_arguments(margin: float, confidence: float, low: float, high: float, 
 
 
 def _normal_n(margin: float, confidence: float, width: float, population: int | None) -> int:
-    """Return the test cases by the normal approximation, at the largest standard deviation of such a range."""
+    """Return the test cases by the normal approximation.
+
+    The standard deviation is the largest that such a range allows.
+    """
     needed = (quantile((1.0 + confidence) / 2.0) * width / 2.0 / margin) ** 2
     if population is not None:
         needed /= 1.0 + max(0.0, needed - 1.0) / population
@@ -149,7 +156,10 @@ def _normal_n(margin: float, confidence: float, width: float, population: int | 
 
 
 def _round_numbers(n: int, population: int | None) -> list[int]:
-    """List n, the population, and 50, 100, 200, 500 and so on up to three times n; from 10 on where n is small."""
+    """List n, the population, and round numbers up to three times n.
+
+    The numbers are 50, 100, 200, 500 and so on, from 10 on where n is small.
+    """
     most = population if population is not None else 3 * n
     powers = range(1, len(str(most)))
     steps = [step * 10**power for power in powers for step in (1, 2, 5)]

@@ -1,4 +1,4 @@
-"""The references that models are held against, by name: which can exist, and why one is missing."""
+"""The references that models are held against, by name. The module says which can exist, and why one is missing."""
 
 from accgate.config.config import Config
 from accgate.errors import BadInput, Key, refuse_faults

@@ -1,4 +1,4 @@
-"""The checks of a config: samples, reference, test and detectable drop of each model and task."""
+"""The checks of a config, with their samples, references and tests."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ RESTORE = "restore the file from git, or record the reference again"
 
 @dataclass(frozen=True)
 class Check:
-    """A model and a task with everything that decides them: samples, reference, design and test.
+    """A model and a task with everything that decides them.
 
     `theta` and `gamma` (points) are what the plan expects at `alpha_planned` and, for paired scores, at `discordance`;
     None where nothing gives them, or where theta exceeds the scale of the scores. `limits` has the share by which each
@@ -96,12 +96,15 @@ class Check:
 
     @property
     def reference_mean(self) -> float | None:
-        """Mean of the reference, points; None without one, and where a statistic is decided on."""
+        """Mean of the reference, points. It is None without one, and where a statistic is decided on."""
         return None if self.reference is None or self.task.content.aggregate is not None else self.reference.mean
 
     @property
     def reference_readings(self) -> Readings | None:
-        """How the reference's replies were read; None for a target or a mean, and where the reference does not say."""
+        """How the reference's replies were read.
+
+        It is None for a target or a mean, and where the reference does not say.
+        """
         if self.recorded is None or not isinstance(self.reference, Scores):
             return None
         return self.recorded.about.readings
@@ -117,7 +120,7 @@ class Check:
 
     @property
     def can_drift(self) -> bool:
-        """Whether a slow decline can fail the check: an anchor must keep the scores of its samples."""
+        """Whether a slow decline can fail the check. The anchor must keep the scores of the check's samples."""
         return self.design.drift_alpha is not None and isinstance(self.reference, Scores | None)
 
     @property
@@ -178,7 +181,7 @@ def with_other_sides(checks: Sequence[Check]) -> list[Check]:
 
 
 def with_own_sides(checks: Sequence[Check]) -> tuple[Check, ...]:
-    """Hold each check against the other side's own check where there is one, so that both have the same samples."""
+    """Hold each check against the other side's own check, if any. Both then have the same samples."""
     own = {check.key: check for check in checks if check.other_side is None}
 
     def held(check: Check) -> Check:
@@ -286,14 +289,14 @@ def _all_samples(config: Config, draft: Draft, sizing: Sizing, purpose: Purpose)
 
 
 def _refuse_theta(source: TaskSource, fault: str | None) -> None:
-    """Report a fault of theta where it is written: in accuracy.toml or in the task's definition."""
+    """Report a fault of theta where theta is written. That is in accuracy.toml or in the task's definition."""
     if fault is not None:
         own = source.settings.theta is not None
         raise KeyFaults((("theta",), fault)) if own else source.definition.fault(("theta",), fault)
 
 
 def _refuse_out_of_range(draft: Draft, task: Task) -> None:
-    """Refuse a reference with scores outside the metric's bounds, for one score far out moves the mean by points."""
+    """Refuse a reference with scores outside the metric's bounds. One score far out would move its mean by points."""
     reference, recorded, settings = draft.reference, draft.recorded, draft.source.settings
     low, high = task.metric.lowest, task.metric.highest
     if isinstance(reference, Scores):
@@ -311,7 +314,7 @@ def _refuse_out_of_range(draft: Draft, task: Task) -> None:
 
 
 def _clusters_in(task: Task, reference: Scores | Mean | Target | None) -> int | None:
-    """Count the clusters that the task or else its reference names; None where the samples are independent."""
+    """Count the clusters that the task or else its reference names. It is None where the samples are independent."""
     names: Sequence[str | None] | None = task.samples.names("cluster")
     if names is None and isinstance(reference, Scores):
         names = reference.take(task.samples.ids).clusters
@@ -342,7 +345,7 @@ def _with_expectations(check: Check, sizing: Sizing) -> Check:
 
 
 def _chance_notes(check: Check) -> tuple[Reason, ...]:
-    """Note a reference no better than guessing, which cannot fall, so that the gate would always pass."""
+    """Note a reference no better than guessing. Such a reference cannot fall, and the gate would always pass."""
     mean, chance, n = check.reference_mean, check.task.content.chance, check.reference_n
     if mean is None or chance is None or n is None or not check.design.higher_is_better:
         return ()

@@ -1,4 +1,4 @@
-"""The cost of a plan in tokens, seconds and GPU-hours, as earlier runs or a probe measured it."""
+"""The cost of a plan, as earlier runs or a probe measured it."""
 
 import re
 import subprocess
@@ -42,7 +42,7 @@ class Speed:
 
 @dataclass(frozen=True)
 class Cost:
-    """The cost of so many samples; a figure is None where no earlier run tells it."""
+    """The cost of so many samples. A figure is None where no earlier run tells it."""
 
     samples: float
     tokens: float | None
@@ -52,9 +52,10 @@ class Cost:
 
 @dataclass(frozen=True)
 class Estimate:
-    """The cost of a check: at most, and with early stopping on average where nothing changed and after a drop.
+    """The cost of a check at most, and what is expected.
 
-    `drop` is that drop in points. A check `ends` early, or with all samples, or as a recording without a verdict.
+    An early stop is expected at one point where nothing changed, and at another after a drop. `drop` is that drop in
+    points. A check `ends` early, or with all samples, or as a recording without a verdict.
     """
 
     model: str
@@ -129,7 +130,7 @@ def _notes(
 
 
 def _of_run(check: Check, folder: Path) -> Measured | None:
-    """Measure the cost that the records of a run folder show, if they are of the same model and variant."""
+    """Measure the cost that the records of a run folder show. They must be of the same model and variant."""
     model, paths = check.planned_model.settings, paths_of(folder, *check.key)
     if not paths.settings.is_file() or not paths.records.is_file():
         return None
@@ -176,13 +177,16 @@ def _fits(measured: str, here: str | None) -> bool:
 
 
 def _gpus(hardware: str) -> int:
-    """Count the GPUs in a hardware's name, 0 for processors and for servers, which do not say."""
+    """Count the GPUs in a hardware's name. The count is 0 for processors and for servers, which do not say."""
     several = SEVERAL.fullmatch(hardware)
     return int(several[1]) if several and GPU.search(hardware) else int(bool(GPU.search(hardware)))
 
 
 def hardware_here(engine: str) -> str | None:
-    """Name the hardware that an engine would run on here, as the engine names it, if that is known."""
+    """Name the hardware that an engine would run on here, if known.
+
+    The name is the one that the engine itself gives.
+    """
     if engine == "llamacpp":
         return cpu_name()
     if engine == "openai":

@@ -36,9 +36,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class TaskSource:
-    """A task whose samples are not read yet: its table in accuracy.toml and its definition.
+    """A task whose samples are not read yet.
 
-    `harness` is the task as lm-evaluation-harness has loaded it, None for a task of accgate's.
+    It has the task's table in accuracy.toml and its definition. `harness` is the task as lm-evaluation-harness has
+    loaded it, None for a task of accgate's.
     """
 
     name: str
@@ -59,7 +60,10 @@ class TaskSource:
 
     @cached_property
     def bounds(self) -> tuple[float | None, float | None]:
-        """The lowest and the highest score of the metric, points; None for no bound, and for a task of lm-eval."""
+        """The lowest and the highest score of the metric, points.
+
+        It is None for no bound, and for a task of lm-eval.
+        """
         if self.settings.lm_eval is not None:
             return None, None
         metric = self.definition.metric(loaded=False)
@@ -67,12 +71,17 @@ class TaskSource:
 
     @property
     def max_unread(self) -> float:
-        """The share of replies that may hold no answer, by accuracy.toml, else by the definition, else 0.2."""
+        """The share of replies that may hold no answer.
+
+        It is that of accuracy.toml, else the definition's, else 0.2.
+        """
         named = (self.settings.max_unread, self.content.max_unread)
         return next((share for share in named if share is not None), MAX_UNREAD)
 
     def task(self, config: Config, count: int | None, *, loaded: bool = True) -> Task:
-        """Return the task with its samples, rendered once; `count` of them where they are generated.
+        """Return the task with its samples, rendered once.
+
+        A task that is generated has `count` of them.
 
         Raises
         ------
@@ -106,7 +115,7 @@ class TaskSource:
         return settings.lm_eval is None and is_here
 
     def stored_task(self, config: Config, recorded: Reference | None, count: int | None) -> Task:
-        """Return a task that can be decided and not evaluated, from what a reference's files hold of its samples.
+        """Return a task of recorded samples, which can be decided and not evaluated.
 
         Where the reference has no scores, nothing is known of the `count` samples (`is_unread`).
 
@@ -127,9 +136,10 @@ class TaskSource:
 
 
 def task_source(config: Config, name: str, *, loaded: bool = True) -> TaskSource:
-    """Find a task of accuracy.toml with its definition: the harness's, a file's, or the library's.
+    """Find a task of accuracy.toml with its definition.
 
-    Unless `loaded`, neither lm-eval nor a user's metric is loaded: the task can only be decided on what is recorded.
+    The definition is the harness's, a file's, or the library's. Unless `loaded`, neither lm-eval nor a user's metric is
+    loaded: the task can only be decided on what is recorded.
 
     Raises
     ------
@@ -176,7 +186,9 @@ def _refuse_lacking(settings: TaskSettings, definition: Definition, kind: Kind) 
 
 
 def design_of(config: Config, task: TaskSource) -> Design:
-    """Return the error rates and the test of a check, by accuracy.toml or else by the definition.
+    """Return the error rates and the test of a check.
+
+    They are those of accuracy.toml, or else the definition's.
 
     Raises
     ------

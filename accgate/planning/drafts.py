@@ -1,4 +1,4 @@
-"""Drafts: checks before it is known how many others share alpha with them."""
+"""Checks before it is known how many others share alpha with them."""
 
 from __future__ import annotations
 
@@ -50,9 +50,10 @@ class Draft:
         return reason_not_pooled(self.reference, self.design)
 
     def choice(self, n: int | None = None, clusters: int | None = None, *, alpha: float | None = None) -> Choice:
-        """Choose the test of `n` samples in so many clusters, at the alpha that the check has.
+        """Choose the test of `n` samples in so many clusters.
 
-        Before the samples are read, the test is chosen for as many as the reference has.
+        It is chosen at the alpha that the check has. Before the samples are read, the test is chosen for as many as the
+        reference has.
         """
         reference, content = self.reference, self.source.content
         bounds, runs = self.source.bounds, 1
@@ -79,7 +80,7 @@ class Draft:
 def drafts_of(
     config: Config, pairs: Sequence[tuple[str, str]], faults: dict[str, None], purpose: Purpose
 ) -> list[Draft]:
-    """Draft the checks of all pairs without a fault, and add the faults of the others to `faults`."""
+    """Draft the checks of all pairs without a fault. The faults of the others are added to `faults`."""
     drafts = []
     sources: dict[str, TaskSource] = {}  # what the checks of several models share is read once
     others = set() if purpose.recording else config.other_sides
@@ -167,5 +168,5 @@ def account_of_file(config: Config) -> Account:
 
 
 def account_of_pairs(config: Config, pairs: Sequence[tuple[str, str]], *, stored: bool = False) -> Account:
-    """Return the account of the checks of these pairs; one that cannot be planned is in no overall check."""
+    """Return the account of the checks of these pairs. A check that cannot be planned is in no overall check."""
     return account_of_drafts(config, drafts_of(config, pairs, {}, Purpose(stored=stored)), pairs)

@@ -1,4 +1,4 @@
-"""The rules of accuracy.toml in effect: what decides each check, at whatever level a value is set."""
+"""The rules of accuracy.toml in effect, at whatever level they are set."""
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
@@ -34,7 +34,7 @@ OF_HUB = ("hub", "name", "subsets", "split", "revision", "options")  # keys that
 
 
 class RowsFile(NamedTuple):
-    """A file with rows; `key` names the rows in a JSON object, and `ending` says how the file is read."""
+    """A file with rows. `key` names the rows in a JSON object, and `ending` says how the file is read."""
 
     path: Path
     key: str | None
@@ -43,7 +43,7 @@ class RowsFile(NamedTuple):
 
     @property
     def rows(self) -> Any:
-        """The rows, each with its keys in their order; of Parquet, which is not read here, the bytes' digest."""
+        """The rows, each with its keys in their order. Parquet is not read here, and has the digest of its bytes."""
         return read_rows(self.path, self.key) if self.ending != ".parquet" else self.sha256
 
 
@@ -59,9 +59,9 @@ def rows_file(path: Path, key: str | None) -> RowsFile:
 
 
 def has_same_rows(before: Any, after: Any) -> bool:
-    """Tell whether two files, or a file and rows written in a definition, are the same rows.
+    """Tell whether two sides have the same rows.
 
-    Files with the same bytes are not read.
+    A side is a file, or rows that a definition holds. Files with the same bytes are not read.
     """
     sides = before, after
     if isinstance(before, RowsFile) and isinstance(after, RowsFile) and before[1:] == after[1:]:
@@ -102,7 +102,10 @@ class EffectiveTask:
         return self.is_mean and self.values["theta"] is not None and self.values["test"] == "auto"
 
     def samples(self, name: str, models: Iterable[str]) -> list[int | None]:
-        """Return the number of samples that each of these models is asked; None where dataset or theta decides it."""
+        """Return the number of samples that each of these models is asked.
+
+        It is None where dataset or theta decides it.
+        """
         own, content, numbers = self.settings, self.definition.content, list[int | None]()
         for model in models:
             number = own.num_samples
@@ -124,7 +127,9 @@ class EffectiveTask:
 
 
 def definition_of(config: Config, name: str) -> Definition:
-    """Read the definition of a task of the config from its own file or the library's, without loading lm-eval.
+    """Read the definition of a task of the config, without loading lm-eval.
+
+    It is the task's own file, or the library's.
 
     Raises
     ------
@@ -138,9 +143,9 @@ def definition_of(config: Config, name: str) -> Definition:
 
 
 def effective_task(config: Config, name: str, definition: Definition | None = None) -> EffectiveTask:
-    """Return the effective record of a task, without loading a dataset of the hub or a user's code.
+    """Return the effective record of a task.
 
-    A `definition` takes the place of the task's own.
+    No dataset of the hub and no code of a user's is loaded. A `definition` takes the place of the task's own.
 
     Raises
     ------
@@ -204,7 +209,10 @@ def _rows_values(config: Config, settings: TaskSettings, definition: Definition)
 
 
 def _examples(config: Config, settings: TaskSettings, definition: Definition, key: str | None) -> dict[str, Any]:
-    """Return how solved examples are chosen, and from which: the table's file, written ones, or a file's."""
+    """Return how solved examples are chosen, and from which.
+
+    They come from the table's file, are written in the definition, or come from its file.
+    """
     shots = asdict(definition.content.few_shot)
     written, file, split = shots.pop("examples"), shots.pop("file"), shots.pop("split")
     examples: Any = list(written) or None
@@ -218,7 +226,9 @@ def _examples(config: Config, settings: TaskSettings, definition: Definition, ke
 def shares_of_alpha(
     config: Config, pairs: Sequence[tuple[str, str]], tasks: Mapping[str, EffectiveTask]
 ) -> dict[str, float]:
-    """Return the alpha that the account leaves each task's checks for certain, of these pairs in all.
+    """Return the alpha that the account leaves each task's checks for certain.
+
+    These pairs are all that share it.
 
     References are not read: a check counts as pooled where its rules allow that.
     """

@@ -18,7 +18,7 @@ LONGEST = 1000  # characters of a path
 
 
 def judge_code(config: Config, name: str) -> Code | None:
-    """Return the code that a judge's command consists of; None without a command, and outside a repository."""
+    """Return the code that a judge's command consists of. It is None without a command, and outside a repository."""
     judge = config.judges[name]
     if not config.trees or not judge.options.get("serve"):
         return None
@@ -28,7 +28,9 @@ def judge_code(config: Config, name: str) -> Code | None:
 
 
 def judge_files(config: Config, judge: Judge) -> Iterator[tuple[str, Path]]:
-    """Yield name and path of every file of the repository that a judge's settings name, in folders too.
+    """Yield name and path of every file that a judge's settings name.
+
+    Files of the repository count, in folders too.
 
     Raises
     ------
@@ -45,7 +47,10 @@ def judge_files(config: Config, judge: Judge) -> Iterator[tuple[str, Path]]:
 
 
 def judge_names(config: Config, judge: Judge) -> Iterator[str]:
-    """Yield what names a file or folder in a judge's settings: weights, templates, command, and `files`."""
+    """Yield what names a file or folder in a judge's settings.
+
+    Weights, templates, words of its command and `files` do.
+    """
     yield from judge.files
     words = (word for text in texts_in([judge.model, judge.options, judge.sampling.extra]) for word in _words(text))
     for text in dict.fromkeys(words):

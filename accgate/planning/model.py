@@ -1,4 +1,4 @@
-"""A model as a plan holds it: its settings, and the engine that they ask for."""
+"""A model as a plan holds it, with the engine that it needs."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ ModelKey = tuple[str, str, Path]  # table, name and folder
 
 @dataclass(frozen=True)
 class PlannedModel:
-    """A table of [models] or [judges], the file that holds it, and the code that a judge's command consists of."""
+    """A table of [models] or [judges], with the file that holds it. `code` is what a judge's command consists of."""
 
     name: str
     settings: Model
@@ -92,7 +92,9 @@ class PlannedModel:
             check_template(self.settings.engine, self._engine_table(), requests)
 
     def server(self) -> OpenAIEngine | None:
-        """Return the engine where it asks servers, not yet started; None where it loads the model.
+        """Return the engine where it asks servers, not yet started.
+
+        It is None where it loads the model.
 
         Raises
         ------
@@ -117,7 +119,9 @@ class PlannedModel:
             return () if server is None else server.probe()
 
     async def reach(self) -> None:
-        """Ask the servers of the model once whether they have it, long before its turn in a run.
+        """Ask the servers of the model once whether they have it.
+
+        They are asked long before the model's turn in a run.
 
         Raises
         ------
@@ -137,9 +141,9 @@ class PlannedModel:
 
 
 def check_engines(models: Sequence[PlannedModel]) -> Mapping[tuple[str, str], Reason]:
-    """Check the engines' options, raise their faults, and return notes on engines that cannot be checked here.
+    """Check the engines' options.
 
-    Notes are by table and name.
+    Faults are raised, and engines that cannot be checked here have notes. Notes are by table and name.
     """
     notes: dict[tuple[str, str], Reason] = {}
     faults: list[str] = []

@@ -1,4 +1,7 @@
-"""How noisy a task is, from recorded runs of one model: sigma, discordance, and the samples that follow."""
+"""How noisy a task is, from recorded runs of one model.
+
+The noise gives sigma, the discordance, and the samples that a test needs.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -50,7 +53,9 @@ def noise_of(
     bounds: tuple[float, float] | None = None,
     layout: Layout = AS_FOUND,
 ) -> Noise:
-    """Measure the noise that one run shows, or two of the same model on the same samples (A/A).
+    """Measure the noise that one run shows, or two of the same model.
+
+    Two runs (A/A) must be of the same samples.
 
     Raises
     ------

@@ -139,9 +139,10 @@ def plan(
 
 
 def n_without_early_stopping(verdict: Figures) -> int:
-    """Return the samples that a check would take without early stopping, at most those that it had.
+    """Return the samples that a check would take without early stopping.
 
-    They see the same theta at the same rates, at the discordance that was planned for, or else at the one seen.
+    They are at most those that it had. They see the same theta at the same rates, at the discordance that was planned
+    for, or else at the one seen.
     """
     if verdict.stop is None or verdict.n_max is None:
         return verdict.n
@@ -155,7 +156,7 @@ def n_without_early_stopping(verdict: Figures) -> int:
 
 @dataclass(frozen=True)
 class Assumptions:
-    """What samples are planned with: a test, its error rates, and the noise that it will meet.
+    """A test, its error rates, and the noise that samples are planned for.
 
     `sigma` (points) is the standard deviation of one score, of a paired test that of the differences. `discordance` is
     the share of paired 0/100 samples that change; None for other scores. `reference_n` counts the reference's samples,
@@ -183,9 +184,10 @@ class Assumptions:
         return self.test in SEQUENTIAL_TESTS
 
     def fixed_n(self, theta: float) -> int | None:
-        """Return the samples that the test needs at a fixed n; for a sequential test those of the paired one.
+        """Return the samples that the test needs at a fixed n.
 
-        None where the reference has so few samples that no number is enough.
+        A sequential test needs those of the paired test. None where the reference has so few samples that no number is
+        enough.
 
         Raises
         ------
@@ -217,7 +219,7 @@ class Assumptions:
         return one_sample_n(theta, sd=sd, alpha=self.alpha, beta=self.beta)
 
     def most_n(self, theta: float) -> int | None:
-        """Return the most samples that the test is planned with; None where no number is enough."""
+        """Return the most samples that the test is planned with. It is None where no number is enough."""
         if self.margin is not None and self.is_binary:
             return math.ceil(self.normal_n(theta) * self._cost)
         if (fixed := self.fixed_n(theta)) is None:
@@ -225,7 +227,10 @@ class Assumptions:
         return math.ceil(GSPRT_MAXIMUM * fixed) + GSPRT_MORE if self.test == "gsprt" else self.least_n(fixed)
 
     def least_n(self, fixed: int) -> int:
-        """Return the fewest samples that give the test its power, from those of the test at a fixed n."""
+        """Return the fewest samples that give the test its power.
+
+        `fixed` samples are what the test at a fixed n needs.
+        """
         return math.ceil(self._cost * fixed)
 
     @property
@@ -240,10 +245,10 @@ class Assumptions:
         return {"gsprt": GSPRT_LEAST, "e-process": E_PROCESS_MAXIMUM}.get(self.test, 1.0)
 
     def theta(self, n: int, target: float | None = None) -> float | None:
-        """Return the drop in points that `n` samples detect with probability 1 - beta, if they detect any.
+        """Return the drop in points that `n` samples detect.
 
-        It is exact for 0/100 scores at a known discordance. A sequential test, whose bounds are drawn for its `target`,
-        detects no smaller drop.
+        They detect it with probability 1 - beta. It is None where they detect none. It is exact for 0/100 scores at a
+        known discordance. A sequential test, whose bounds are drawn for its `target`, detects no smaller drop.
         """
         theta = self._theta_at(n / self._cost)
         return theta if theta is None or not self.is_sequential else max(theta, target or 0.0)
@@ -260,9 +265,9 @@ class Assumptions:
         return theta_of(int(n), discordance=self.discordance, **rates)
 
     def _of_whole_losses(self, n: float, least: float) -> float | None:
-        """Return the drop, made of whole losses, that a test by the spread of the differences detects.
+        """Return the drop of whole losses that a test by the spread detects.
 
-        It is `least` or more. None where the test detects none.
+        The spread is that of the differences. It is `least` or more. None where the test detects none.
         """
         assert self.sigma is not None
         if n > COUNTED:  # theta^2 = k^2 (sigma^2 + loss (margin + theta)) / n, as `_graded_n` has it
@@ -283,17 +288,20 @@ class Assumptions:
         return least
 
     def error(self, n: float) -> float:
-        """Return the standard error (points) of the tested difference, as `Verdict.error` has it at a fixed n."""
+        """Return the standard error (points) of the tested difference.
+
+        It is planned as `Verdict.error` is at a fixed n.
+        """
         if self.discordance is not None and self.is_binary:
             return error_of_mean(paired_sd(self.discordance), n)
         assert self.sigma is not None
         return error_of_mean(self.sigma, n, (self.reference_n or n) if self.test == "two-sample" else None)
 
     def expected_n(self, n: int, theta: float) -> tuple[float, float]:
-        """Return the mean samples when nothing changed and after a drop of theta, of `n` planned ones.
+        """Return the mean samples when nothing changed and after a drop.
 
-        They are mostly within a tenth of the simulated means, and within a fifth where few samples change
-        (benchmarks/decisions.py prints both).
+        `n` samples are planned, and the drop is theta. They are mostly within a tenth of the simulated means, and
+        within a fifth where few samples change (benchmarks/decisions.py prints both).
         """
         if not self.is_sequential:
             return float(n), float(n)
@@ -323,7 +331,10 @@ _most_n = functools.cache(Assumptions.most_n)  # reports ask again and again
 
 @functools.lru_cache(maxsize=256)
 def _graded_n(assumed: Assumptions, theta: float) -> int:
-    """Return the pairs at which a test of scores other than 0/100 detects theta, roughly past some thousands."""
+    """Return the pairs at which a test of graded scores detects theta.
+
+    Graded scores are others than 0 and 100. Past some thousands of pairs the number is rough.
+    """
     assert assumed.sigma is not None
     if not math.isfinite(assumed.loss):
         return assumed.normal_n(theta)
@@ -345,6 +356,9 @@ def _graded_n(assumed: Assumptions, theta: float) -> int:
 
 
 def visible_theta(n: int, discordance: float | None, alpha: float, beta: float) -> float | None:
-    """Return the drop that a sequential test of 0/100 scores looks for without a target, if n samples show any."""
+    """Return the drop that a sequential test looks for without a target.
+
+    It is for 0/100 scores, and None where n samples show no drop.
+    """
     q = TYPICAL if discordance is None else discordance
     return mcnemar_theta(int(n / GSPRT_MAXIMUM), discordance=q, alpha=alpha, beta=beta)

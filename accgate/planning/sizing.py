@@ -72,7 +72,7 @@ class Sizing:
 
     @property
     def binary(self) -> bool:
-        """Whether scores are 0 or 100, as far as the reference or else the metric's bounds tell."""
+        """Whether scores are 0 or 100, as far as is known. The reference tells, or else the metric's bounds."""
         if isinstance(self.reference, Scores):
             return self.reference.is_binary
         return None in self.source.bounds or self.source.bounds == (0.0, 100.0)
@@ -95,7 +95,7 @@ class Sizing:
 
     @property
     def theta(self) -> float | None:
-        """The drop that samples are planned for; None where their number is set, or no mean is decided on."""
+        """The drop that samples are planned for. It is None where their number is set, or no mean is decided on."""
         is_planned = self.source.settings.num_samples is None and self.source.content.aggregate is None
         return self.design.theta if is_planned else None
 
@@ -130,7 +130,7 @@ class Sizing:
         return f"is {theta:g}; scores of {low:g} to {high:g} cannot drop by more than {high - low:g} points, write less"
 
     def _fault_of_most(self, theta: float) -> str | None:
-        """Say that theta takes more samples than are planned, or generated for a task without `limit`, if so."""
+        """Say that theta takes more samples than are planned, or are generated without a `limit`, if so."""
         most, who = N_LIMIT, "the most that are planned"
         if self.source.content.dataset.generator is not None and self.source.settings.limit is None:
             most, who = MOST_GENERATED, "the most that are generated"
@@ -150,7 +150,7 @@ class Sizing:
         return replace(self.assumptions(), test=test, discordance=0.0).theta(n)
 
     def wanted(self) -> int | None:
-        """Samples that the check wants; None for all of the dataset."""
+        """Samples that the check wants. It is None for all of the dataset."""
         settings = self.source.settings
         if settings.num_samples is not None:
             return settings.num_samples
@@ -186,7 +186,10 @@ class Sizing:
         return Assumptions(self.test, self.alpha, design.beta, sigma, q, n, margin, loss)
 
     def samples_for(self, theta: float, reference_runs: int | None = None) -> int | None:
-        """Return the samples that see theta with the reference's runs, or with so many; None where no number does."""
+        """Return the samples that see theta with the reference's runs, or with so many.
+
+        It is None where no number does.
+        """
         assumed = self.assumptions(reference_runs)
         if assumed.sigma is None and assumed.discordance is None:
             return self.source.content.num_samples
@@ -198,9 +201,10 @@ def _too_small(theta: float, samples: str, hundredths: int) -> str:
 
 
 def first_samples(task: Task, sizing: Sizing, reference: Reference | None) -> Task:
-    """Reduce a task to the samples of the check: the first of the order, as many as wanted.
+    """Reduce a task to the samples of the check.
 
-    Where rows were added since the reference was recorded, they are the first that the reference has.
+    These are the first of the order, as many as wanted. Where rows were added since the reference was recorded, they
+    are the first that the reference has.
 
     Raises
     ------
@@ -232,7 +236,10 @@ def first_samples(task: Task, sizing: Sizing, reference: Reference | None) -> Ta
 
 
 def notes_on_samples(task: Task, sizing: Sizing, available: int) -> tuple[Reason, ...]:
-    """Note samples that are too few for theta, and rows that the dataset has gained since the reference."""
+    """Note samples that are too few for theta, and new rows.
+
+    A dataset may have gained rows since the reference was recorded.
+    """
     notes = []
     if sizing.theta is not None:
         needed = sizing.samples_for(sizing.theta)
@@ -263,7 +270,10 @@ def advice_on_rows(task: Task, sizing: Sizing, available: int) -> tuple[str, ...
 
 
 def advice_on_runs(sizing: Sizing) -> tuple[str, ...]:
-    """Advise on the samples that more runs of a reference save, where its runs show that answers flicker."""
+    """Advise on the samples that more runs of a reference save.
+
+    More runs help where its runs show that answers flicker.
+    """
     runs = sizing.reference_runs
     is_paired = sizing.test in PAIRED_TESTS and isinstance(sizing.reference, Scores) and sizing.binary
     if sizing.theta is None or not is_paired or runs >= MORE_RUNS:

@@ -16,9 +16,10 @@ FIRST = 3  # samples of which a chat template must render one: a single sample m
 
 
 def validate(config: Config) -> tuple[Check, ...]:
-    """Plan the checks, and check the options and files of every engine, judges included, without starting one.
+    """Plan the checks, and check the options and files of every engine.
 
-    An engine that is not installed here is no fault of the file: its checks carry a note.
+    Judges are checked too, and nothing is started. An engine that is not installed here is no fault of the file: its
+    checks carry a note.
 
     Raises
     ------
@@ -36,7 +37,9 @@ def validate(config: Config) -> tuple[Check, ...]:
 
 
 def refuse_broken_templates(checks: Sequence[Check]) -> None:
-    """Refuse chat templates that render none of the first samples of a check, where the templates are files here.
+    """Refuse chat templates that render none of a check's first samples.
+
+    Only templates that are files here are tried.
 
     Raises
     ------
@@ -84,7 +87,7 @@ def probe(config: Config, checks: Sequence[Check] = ()) -> tuple[str, ...]:
 
 
 def _beginning(check: Check) -> str | None:
-    """Say what is wrong with how the first prompt of a check begins, if a server tells."""
+    """Say how the first prompt of a check begins wrongly, if it does."""
     server, sampling = check.planned_model.server(), check.planned_model.settings.sampling
     if server is None or not len(check.task.samples) or sampling.extra.get("add_special_tokens") is False:
         return None

@@ -1,4 +1,7 @@
-"""What the reader of a run can do now: one to three steps, which name no cause that the run does not know."""
+"""What the reader of a run can do now.
+
+The advice has one to three steps, and names no cause that the run does not know.
+"""
 
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
@@ -37,7 +40,7 @@ ALONE = Surroundings()  # of a comparison without a run
 
 
 class Words(NamedTuple):
-    """A part of a sentence; `is_code` marks a command to type or the name of a setting."""
+    """A part of a sentence. `is_code` marks a command to type or the name of a setting."""
 
     text: str
     is_code: bool = False
@@ -61,7 +64,7 @@ class Step:
 
 
 def steps_of(verdict: Figures, around: Surroundings) -> list[Step]:
-    """Return what to do after a run of which this is the worst check; nothing where it passed."""
+    """Return what to do after a run of which this is the worst check. A check that passed needs no step."""
     if verdict.verdict == "regression" and verdict.equal_to is not None:
         return [_next(f"find out why {verdict.model} answers differently from {verdict.equal_to}, and fix it")]
     if verdict.verdict == "regression" and (verdict.model or verdict.task):

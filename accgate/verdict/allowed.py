@@ -46,7 +46,9 @@ class Allowed:
 
     @property
     def sources(self) -> str:
-        """Say by what harmless changes may fail; empty for a single source.
+        """Say by what harmless changes may fail.
+
+        The text is empty for a single source.
 
         >>> Allowed(0.03, 0.01, 0.01).sources
         '400 by scores, 100 by limits on costs'

@@ -147,8 +147,7 @@ class Groups:
 
     Groups that can fail the check do so at `level` together; it is None where they decide nothing. `count` is the
     number of groups of the whole task, over all of which the intervals hold together; `rows` has those of which the
-    check used samples. With `any_stop` the intervals hold wherever the check stopped. `note` says what the figures
-    lack.
+    check used samples. With `any_stop` they hold wherever the check stopped. `note` says what the figures lack.
     """
 
     count: int
@@ -185,13 +184,14 @@ class Collapse:
 
 @dataclass(frozen=True)
 class Cost:
-    """The mean of what a sample costs on both sides, over the `n` samples of which both know it.
+    """The mean of what a sample costs on both sides.
 
-    A cost is completion tokens, seconds, or the acceptance length of speculative decoding: tokens per decoding step, of
-    all samples' mean steps per token. `change` is a share of the reference's mean (0.1: 10% more), and `interval` its
-    1 - 2 alpha interval, None where it has no ends. With a gate `allowed` is the share by which the mean may change for
-    the worse, `p_value` that of a test of "no more than that" at `alpha`, and `outcome` its result, `error` where it
-    cannot be decided. `note` says what the figures lack.
+    It is taken over the `n` samples of which both sides know it. A cost is completion tokens, seconds, or the
+    acceptance length of speculative decoding: tokens per decoding step, of all samples' mean steps per token. `change`
+    is a share of the reference's mean (0.1: 10% more), and `interval` its 1 - 2 alpha interval, None where it has no
+    ends. With a gate `allowed` is the share by which the mean may change for the worse, `p_value` that of a test of "no
+    more than that" at `alpha`, and `outcome` its result, `error` where it cannot be decided. `note` says what the
+    figures lack.
     """
 
     name: CostName
@@ -245,9 +245,9 @@ class Cost:
 
 @dataclass(frozen=True)
 class ReplyChange:
-    """The first token in which two replies to a sample differ: its place, from 1 on, and both sides' token.
+    """The first token in which two replies to a sample differ.
 
-    A token is empty where that reply ends before it.
+    `place` counts from 1, and both sides have their token there. A token is empty where that reply ends before it.
     """
 
     id: str
@@ -258,9 +258,9 @@ class ReplyChange:
 
 @dataclass(frozen=True)
 class ReplyChanges:
-    """How many of the replies of two models differ, and in how many tokens (words and marks).
+    """How many replies of two models differ, and in how many tokens.
 
-    `first` has the first replies that differ.
+    A token is a word or a mark. `first` has the first replies that differ.
     """
 
     replies: int
@@ -367,7 +367,7 @@ class Figures:
 
     @property
     def obstacle(self) -> str | None:
-        """The last reason that no number of samples and no other theta would remove, if there is one."""
+        """The last reason that nothing would remove, if there is one. No number of samples and no other theta would."""
         pairs = zip(self.causes, self.reasons, strict=True)
         return next((text for cause, text in reversed([*pairs]) if cause.kind in OBSTACLES), None)
 
@@ -383,12 +383,12 @@ class Figures:
 
     @property
     def sees(self) -> float | None:
-        """The smallest drop that the run detects with probability 1 - beta, points: theta on top of what is allowed."""
+        """The smallest drop that the run detects, points. It is theta on top of what is allowed."""
         return None if self.theta is None else self.theta + self.allowed_drop
 
     @property
     def wanted_drop(self) -> float | None:
-        """The drop that the run should detect, points: the target theta on top of what is allowed."""
+        """The drop that the run should detect, points. It is the target theta on top of what is allowed."""
         return None if self.theta_target is None else self.theta_target + self.allowed_drop
 
     @property
@@ -400,14 +400,14 @@ class Figures:
 
     @property
     def error(self) -> float | None:
-        """Standard error of the difference, points, if anything gives it: how far chance alone moves the difference.
+        """Standard error of the difference, points, if anything gives it.
 
-        For pairs and a target at a fixed n it is sigma / sqrt(n). For two samples it is theta over the sum of the
-        normal quantiles, which is Welch's error, or sigma times sqrt(1/n + 1/n_ref) at a declared sigma. After an early
-        stop, which comes when chance has moved the difference, and where the samples show no spread, it is half the
-        width of the interval over the normal quantile of `level`. Where the theta of two samples was raised to what
-        whole losses explain, the interval's deciding side gives it. Unbounded scores that all changed by the same have
-        no interval: then theta gives it, and it is never 0.
+        Chance alone moves the difference about so far. For pairs and a target at a fixed n it is sigma / sqrt(n). For
+        two samples it is theta over the sum of the normal quantiles, which is Welch's error, or sigma times sqrt(1/n +
+        1/n_ref) at a declared sigma. After an early stop, which comes when chance has moved the difference, and where
+        the samples show no spread, it is half the width of the interval over the normal quantile of `level`. Where the
+        theta of two samples was raised to what whole losses explain, the interval's deciding side gives it. Unbounded
+        scores that all changed by the same have no interval: then theta gives it, and it is never 0.
 
         References
         ----------

@@ -1,4 +1,7 @@
-"""What a check found, for a reader in a hurry: what dropped, how likely by chance, and what would decide it."""
+"""What a check found, for a reader in a hurry.
+
+The sentences say what dropped, how likely that is by chance, and what would decide it.
+"""
 
 import math
 from collections.abc import Mapping
@@ -20,7 +23,7 @@ def subject_of(verdict: Figures) -> str:
 
 
 def loss_of(verdict: Figures) -> float | None:
-    """Return how much worse the candidate's mean is, in points above 0; None without means."""
+    """Return how much worse the candidate's mean is, in points above 0. It is None without means."""
     before, now = verdict.reference.mean, verdict.candidate.mean
     if before is None or now is None or not math.isfinite(before - now):
         return None
@@ -83,7 +86,7 @@ def cost_words(cost: Cost) -> str:
 
 
 def move_sentence(verdict: Figures) -> str:
-    """Say where the mean was and is, for a check that shows no drop, without a full stop."""
+    """Say where the mean was and is, without a full stop. It is for a check that shows no drop."""
     subject = subject_of(verdict)
     if verdict.reference.mean is None or verdict.candidate.mean is None:
         return f"{subject} has no mean"
@@ -112,10 +115,11 @@ def pass_words(verdict: Figures) -> str:
 
 
 def chance_sentence(verdict: Figures, together: str = "") -> str | None:
-    """Say how often a harmless change would do the same, and how often the gate lets one fail.
+    """Say how often a harmless change would do the same.
 
-    Both numbers are of this check alone: its own p-value, and the alpha that the correction for several checks left to
-    it. `together` adds what the whole run allows. The sentence has no full stop; None without a p-value.
+    The sentence also says how often the gate lets one fail. Both numbers are of this check alone: its own p-value, and
+    the alpha that the correction for several checks left to it. `together` adds what the whole run allows. The sentence
+    has no full stop; None without a p-value.
 
     >>> from accgate.verdict import CandidateSummary, ReferenceSummary, Verdict
     >>> sides = ReferenceSummary(48.45, 97), CandidateSummary(30.93, 97)
@@ -160,7 +164,7 @@ def samples_words(verdict: Figures) -> str:
 
 
 def lost_answers(verdict: Figures) -> str | None:
-    """Say how many answers got worse and better, or became unreadable; None for scores that are not paired."""
+    """Say how many answers got worse and better, or became unreadable. It is None for scores that are not paired."""
     if verdict.lost is None or verdict.gained is None:
         return None
     if (unread := loss_sentence(verdict)) is not None:
@@ -169,7 +173,7 @@ def lost_answers(verdict: Figures) -> str | None:
 
 
 def lack_sentence(verdict: Figures) -> str:
-    """Say what an inconclusive check was asked to see and what it resolves, or why it could show nothing."""
+    """Say what an inconclusive check resolves, or what it lacks."""
     reason = verdict.obstacle
     if reason is None and not verdict.is_too_coarse:
         reason = next(iter(verdict.reasons), None)
@@ -184,9 +188,10 @@ def lack_sentence(verdict: Figures) -> str:
 
 
 def deciding_theta(verdict: Figures) -> str | None:
-    """Return the theta that would have decided an inconclusive check on the same samples, if any would.
+    """Return the theta that would have decided an inconclusive check.
 
-    It is rounded up to a whole half, or to two figures where it is small.
+    It is None where the same samples would decide at no theta. It is rounded up to a whole half, or to two figures
+    where it is small.
     """
     if verdict.theta is None or not verdict.is_too_coarse or verdict.obstacle is not None:
         return None

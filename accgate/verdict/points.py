@@ -1,11 +1,13 @@
-"""The points of a check as text, with the digits that keep them apart wherever they are printed."""
+"""The points of a check as text. Figures have the digits that keep them apart wherever they are printed."""
 
 from accgate.text import asked_figure, change_figure, digits_of_means, drop_figure, figure
 from accgate.verdict.figures import Figures
 
 
 def digits_of(verdict: Figures) -> int:
-    """Count the digits behind the point with which a check's means, their change and gamma read right.
+    """Count the digits with which a check's figures read right.
+
+    These are its means, their change and gamma.
 
     >>> from accgate.verdict import CandidateSummary, ReferenceSummary, Verdict
     >>> sides = ReferenceSummary(75.0, 400), CandidateSummary(74.98, 400)
@@ -21,12 +23,15 @@ def points_text(verdict: Figures, value: float | None, *, sign: bool = False) ->
 
 
 def change_text(verdict: Figures) -> str:
-    """Write how much the mean changed, with its sign, as the difference of both means as printed."""
+    """Write how much the mean changed, with its sign. The change is the difference of both means as printed."""
     return change_figure(verdict.reference.mean, verdict.candidate.mean, digits_of(verdict))
 
 
 def corrected_text(verdict: Figures) -> str:
-    """Write the difference with the early stop taken into account, empty where it is the means' own."""
+    """Write the difference with the early stop taken into account.
+
+    The text is empty where that is the means' own difference.
+    """
     is_other = verdict.difference_raw is not None and verdict.difference != verdict.difference_raw
     return points_text(verdict, verdict.difference, sign=True) if is_other else ""
 
@@ -58,7 +63,9 @@ def theta_text(verdict: Figures) -> str:
 
 
 def asked_text(verdict: Figures) -> str:
-    """Write the drop that a check was asked to see, with the allowed one, in up to four digits as written.
+    """Write the drop that a check was asked to see.
+
+    It includes the allowed drop, in up to four digits as written.
 
     >>> from accgate.verdict import CandidateSummary, ReferenceSummary, Verdict
     >>> sides = ReferenceSummary(75.0, 400), CandidateSummary(74.0, 400)
@@ -69,7 +76,9 @@ def asked_text(verdict: Figures) -> str:
 
 
 def samples_of(verdict: Figures) -> str:
-    """Say how many samples a check used, and of how many where its test could stop early.
+    """Say how many samples a check used.
+
+    The text also says of how many, where its test could stop early.
 
     >>> from accgate.verdict import CandidateSummary, ReferenceSummary, Verdict
     >>> sides = ReferenceSummary(75.0, 97), CandidateSummary(74.0, 97)

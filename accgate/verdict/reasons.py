@@ -1,4 +1,4 @@
-"""Why a verdict is what it is: reasons with a kind and figures, and the one place that puts them in words."""
+"""Why a verdict is what it is. Reasons have a kind and figures, and only this module puts them in words."""
 
 from __future__ import annotations
 
@@ -40,10 +40,10 @@ RESOLUTION: frozenset[Kind] = frozenset(("too-coarse", "rules-out"))  # the thet
 
 @dataclass(frozen=True)
 class Reason:
-    """Why a verdict is what it is: a kind, and the figures and names in its sentence.
+    """Why a verdict is what it is.
 
-    Units are those of the verdict's own figures. A kind without words of its own has a `text`, which another part of
-    accgate wrote, such as a test or an engine.
+    A reason has a kind, and the figures and names in its sentence. Units are those of the verdict's own figures. A kind
+    without words of its own has a `text`, which another part of accgate wrote, such as a test or an engine.
     """
 
     kind: Kind

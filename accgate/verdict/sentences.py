@@ -1,4 +1,4 @@
-"""A verdict in sentences: the outcome, what was tested, how much changed, and what the run could have seen."""
+"""A verdict in sentences. They say the outcome, what was tested, how much changed, and what the run could have seen."""
 
 from typing import NamedTuple
 
@@ -103,7 +103,10 @@ def _allowance(verdict: Figures) -> str:
 
 
 def has_no_room(verdict: Figures) -> bool:
-    """Tell whether an inconclusive run sees a small enough change, which its reference has no room for."""
+    """Tell whether the reference has no room for the drop that is seen.
+
+    The run is inconclusive then, though it sees a small enough drop.
+    """
     return verdict.theta is not None and not verdict.is_too_coarse
 
 
@@ -138,7 +141,7 @@ def _samples(verdict: Figures) -> str:
 
 
 def threshold(verdict: Figures) -> str:
-    """Say where the gate fails, or that no outcome would have failed it, without a full stop."""
+    """Say where the gate fails, or that no outcome would fail it."""
     if verdict.answer == "better":
         return "a difference either way fails the gate"
     if verdict.gamma is None and (verdict.discordance is None or verdict.statistic):
@@ -160,7 +163,7 @@ def _early_stop(verdict: Figures) -> str:
 
 
 def stop_reason(verdict: Figures) -> str:
-    """Say why a sequential check ended; a drop was ruled out only where the interval excludes it."""
+    """Say why a sequential check ended. A drop was ruled out only where the interval excludes it."""
     if verdict.stop == "regression":
         return f"the {'loss' if verdict.answer is None else 'difference'} was clear"
     if verdict.stop != "futility":
@@ -172,10 +175,11 @@ def stop_reason(verdict: Figures) -> str:
 
 
 def sight_sentence(verdict: Figures, *, more: str = "") -> str | None:
-    """Say which drop a check guards against, and how surely, if that is known; `more` follows the size.
+    """Say which drop a check guards against, and how surely, if known.
 
-    A run that passed early had less power than a whole one. Certain is only how few runs with such a drop pass; without
-    a target, how few pass early, for at the end every run passes that does not fail.
+    `more` follows the size of the drop. A run that passed early had less power than a whole one. Certain is only how
+    few runs with such a drop pass; without a target, how few pass early, for at the end every run passes that does not
+    fail.
     """
     if verdict.theta is None:
         return None
@@ -189,7 +193,7 @@ def sight_sentence(verdict: Figures, *, more: str = "") -> str | None:
 
 
 def flip_counts(verdict: Figures) -> str | None:
-    """Say how many samples changed; None for scores that are not paired."""
+    """Say how many samples changed. It is None for scores that are not paired."""
     if verdict.discordance is None:
         return None
     lost = count_of(verdict.lost or 0, "sample")
@@ -205,7 +209,9 @@ def loss_sentence(verdict: Figures) -> str | None:
 
 
 def readings_text(readings: Readings) -> str | None:
-    """Say how many replies hold no answer, were cut off or refused; None where all were read whole.
+    """Say how many replies hold no answer, were cut off or refused.
+
+    It is None where all were read whole.
 
     >>> readings_text(Readings(400, unread=12, empty=3, cut=9))
     '12 of 400 replies hold no answer (3 empty), 9 were cut off at max_tokens'
@@ -229,7 +235,10 @@ def readings_text(readings: Readings) -> str | None:
 
 
 def readings_sentence(verdict: Figures) -> str | None:
-    """Say how the replies of both sides were read, unless all were or there was nothing to read."""
+    """Say how the replies of both sides were read.
+
+    There is nothing to say where all were read, or no reply was to be read.
+    """
     before, now = verdict.reference.readings, verdict.candidate.readings
     if now is None:
         return None
@@ -280,7 +289,7 @@ def settings_of(verdict: Figures) -> tuple[Setting, ...]:
 
 
 def drift_sentence(verdict: Figures) -> str | None:
-    """Say how far the run is from the first reference; None where that was never replaced."""
+    """Say how far the run is from the first reference. It is None where that was never replaced."""
     drift = verdict.drift
     if drift is None or drift.difference is None or drift.p_value is None:
         return None
@@ -323,7 +332,7 @@ def _group_text(verdict: Figures, row: GroupFigures) -> str:
 
 
 def groups_paragraph(verdict: Figures) -> str | None:
-    """Describe what the groups' figures say, and how sure that is; None without groups."""
+    """Describe what the groups' figures say, and how sure that is. It is None without groups."""
     groups = verdict.groups
     if groups is None:
         return None

@@ -12,7 +12,10 @@ from scipy.stats import binom
 
 from accgate import gate
 from accgate.cli.main import main
+from accgate.config.config import load_config
+from accgate.decision.costs import fewest_for_limits
 from accgate.errors import BadInput
+from accgate.planning.checks import plan_checks
 from accgate.records.figures import Figures
 from accgate.records.file import Record
 from accgate.references.columns import value_of
@@ -223,6 +226,17 @@ def test_a_failed_sample_lacks_no_figure(tmp_path: Path) -> None:
     write_lines(project.scores, [*map(json.loads, lines), {"id": json.loads(last)["id"], "error": "HTTP 500"}])
     assert project.run() == 0
     assert (project.check["costs"][0]["n"], project.check["costs"][0]["outcome"]) == (N - 1, "pass")
+
+
+def test_several_limits_take_the_samples_of_the_most_demanding(tmp_path: Path) -> None:
+    project, counts = project_of(tmp_path), []
+    for limits in ({"max_more_tokens": "10%"}, {"max_slower": "10%"}, {"max_more_tokens": "10%", "max_slower": "10%"}):
+        project.tasks["sums"] = {"file": "sums.toml", **limits}
+        project.write()
+        (check,) = plan_checks(load_config(project.config))
+        counts.append(fewest_for_limits(check))
+    of_tokens, of_seconds, of_both = counts
+    assert 0 < of_tokens < of_seconds <= of_both < N
 
 
 def drafts(scale: float = 1.0) -> Cost:

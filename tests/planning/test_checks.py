@@ -157,9 +157,9 @@ def test_a_theta_that_no_number_of_samples_shows_has_its_place(tmp_path: Path, k
     assert re.search(r"tasks\.sums\.theta: is 1e-300; 1,000,000,000 samples.* under 0\.01 points", message)
 
 
-def add_runs(project: Project, wrong: list[int], *flags: str) -> None:
-    """Record a run for each of the numbers, in which every tenth sample from it on is wrong."""
-    rows = [{"id": i, "repeat": run, "score": 100.0 * (place % 10 != digit)} for run, digit in enumerate(wrong)
+def add_runs(project: Project, wrong: list[int], *flags: str, step: int = 10) -> None:
+    """Record a run for each of the numbers, in which every tenth (or so) sample from it on is wrong."""
+    rows = [{"id": i, "repeat": run, "score": 100.0 * (place % step != digit)} for run, digit in enumerate(wrong)
             for place, i in enumerate(project.ids())]  # fmt: skip
     write_lines(project.scores, rows)
     assert project.record(args=[*flags, "--runs", str(len(wrong))]) == 0
@@ -179,6 +179,22 @@ def test_more_runs_of_the_reference_are_offered_where_its_answers_flicker(tmp_pa
     aim_at(project, 5.0)
     check = check_of(project)
     assert (check.n, check.notes, check.advice) == (int(offered[1]), (), ())
+
+
+def test_a_reference_too_near_chance_for_the_drop_that_is_seen_is_noted(tmp_path: Path) -> None:
+    project = project_with(tmp_path, n=600, discordance=0.3)  # which sees 5.6 points; two standard errors are 3.5
+    write_task(tmp_path, rows=questions(600), chance=75.0)
+    project.record(right_but(123, 600))
+    assert [note.kind for note in check_of(project).notes] == ["near-chance"]
+
+
+def test_runs_that_flicker_little_leave_what_two_builds_are_assumed_to_differ_by(tmp_path: Path) -> None:
+    """They differ by 4%, of which three quarters count with two runs; two more runs would save too little."""
+    project = project_with(tmp_path, n=600)
+    add_runs(project, [0, 1], step=50)
+    aim_at(project, 5.0)
+    check = check_of(project)
+    assert (check.n, check.advice) == (plan(5.0, discordance=0.75 * 0.04 + 0.06, test="paired").n, ())
 
 
 def test_runs_that_agree_plan_as_one_does(tmp_path: Path) -> None:
