@@ -151,7 +151,7 @@ def test_a_task_may_keep_the_reasoning(gate: Gate) -> None:
 @pytest.mark.parametrize(
     ("choice", "words"),
     [
-        (plainly("The answer is {a}"), "correct [extract] of the task"),
+        (plainly("no" + " x" * 100 + " THE END"), "THE END"),
         (plainly("", finish_reason="length"), "raise max_tokens"),
         (plainly("", finish_reason="model_length"), "shorten the prompts"),
         (plainly("I can't.", finish_reason="content_filter"), "look at what the model refuses"),

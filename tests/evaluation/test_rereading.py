@@ -258,7 +258,7 @@ def test_code_runs_again_in_the_sandbox(tmp_path: Path, server: Server) -> None:
     assert set(gate.scores()) == {100.0}
 
 
-def test_a_stated_confidence_is_read_anew_too(tmp_path: Path, server: Server) -> None:
+def test_a_stated_confidence_is_read_anew_too(tmp_path: Path, server: Server, capsys: Any) -> None:
     server.answer = lambda prompt: reply(prompt) + " Sure: {0}%. Confidence: 9{0}%".format(int(prompt.split()[2]) % 2)
     first = {"confidence": {"by": "reply", "regex": r"Sure: (\d+%)"}, "aggregate": "ece"}
     gate = Gate(tmp_path, server, **first)
@@ -267,6 +267,7 @@ def test_a_stated_confidence_is_read_anew_too(tmp_path: Path, server: Server) ->
     gate.keys["confidence"] = {"by": "reply"}
     gate.reads(NEW)
     assert main(["record", str(gate.config), "--reread"]) == 0
+    assert "60 of 60 readings changed" in capsys.readouterr().out
     assert {record.confidence for record in read_reference(gate.reference).records()} == {0.9, 0.91}
 
 

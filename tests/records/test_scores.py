@@ -191,6 +191,7 @@ def test_scores_beyond_any_metric_are_refused_with_counts(side: int, sign: float
     ([0.0, 100.0], [0.0, 100.0], None), ([-3.0, 250.0], [-2.0, 140.0], None), ([-5.0, -1.0], [-7.0, -2.0], None),
     ([120.0, 180.0], [110.0, 130.0], None), ([5.0, 7.0], [5.0, 140.0], (0.0, math.inf)),
     ([0.0, 100.0], [0.0, 10_000.0], (0.0, 10_000.0)), ([1.0, 5.0], [3.0, 4.0], (1.0, 5.0)),
+    ([0.0, 50.0], [-5e-7, 100.0 + 5e-7], (0.0, 100.0)),  # by rounding
 ])  # fmt: skip
 def test_scores_within_their_bounds_or_both_without_any_are_taken(before: Any, now: Any, bounds: Any) -> None:
     sides = in_points(one_each(before), one_each(now), None, bounds=bounds)

@@ -12,7 +12,7 @@ from accgate.cli.main import main
 from accgate.planning.checks import plan_checks
 from accgate.records.file import paths_of
 from accgate.records.log import read_log
-from tests.references.projects import N, answers_of_runs, reference_of
+from tests.references.projects import N, answers_of_runs, damage, reference_of
 from tests.support.gates import Project, questions, right_but, said, write_lines, write_task
 
 MORE = 10
@@ -73,12 +73,14 @@ def test_rows_that_changed_or_went_are_refused_by_run_and_by_add_rows(
 
 def test_add_rows_asks_only_the_new_rows_and_keeps_what_was_recorded(project: Project) -> None:
     assert project.record(right_but(4, N), args=["--reason", "new weights"]) == 0
+    damage(project.store / "m/sums.toml", "n = 40\n", "n = 40\ndiscordance = 0.05\n")  # as `--check` measures it
     before = reference_of(project)
     write_task(project.folder, rows=questions(N + MORE))
     wrong = right_but(N + MORE, N + MORE)  # the old rows would be wrong too if they were asked
     assert project.record(wrong, args=["--add-rows"]) == 0
     after = reference_of(project)
     assert after.scores.n == N + MORE
+    assert {record.repeat for record in after.records()} == {0}
     assert after.scores.take(before.scores.ids).values.tolist() == before.scores.values.tolist()
     assert after.about.mean == pytest.approx(100 * (N - 4) / (N + MORE))
     same = ("runs", "repeats", "reason", "replaced", "anchor", "runs_sha256", "discordance")
