@@ -75,7 +75,7 @@ def _caption(verdict: Verdict, steps: SequentialPath, fails: Points) -> str:
     n, most = verdict.n, verdict.n_max or verdict.n
     left = f"; the other {most - n:,} were not needed" if n < most else ""
     if verdict.verdict == "regression":
-        start = f"The line met the limit after {n:,} of {most:,} samples{left}."
+        start = f"The run failed after {n:,} of {most:,} samples{left}."
         start = "The run failed at its last sample." if n == most else start
     elif n < most:
         start = f"The run ended after {n:,} of {most:,} samples{left}."
