@@ -111,20 +111,20 @@ def blame_sentences(blame: Blame) -> list[str]:
 def _causes(blame: Blame) -> list[str]:
     if blame.causes:
         return [_explains(blame, cause) for cause in blame.causes]
-    whole = blame.trials[0] if blame.trials else None
-    if whole is None:
+    together = blame.trials[0] if blame.trials else None
+    if together is None:
         return ["Nothing was tried."]
-    if whole.problem:
+    if together.problem:
         return ["No single setting is shown to explain the loss."]
-    if whole.finding != "cause":
+    if together.finding != "cause":
         what = "the setting" if len(blame.changes) == 1 else "all of them"
-        is_shown = whole.finding in ("no cause", "either way")
+        is_shown = together.finding in ("no cause", "either way")
         words = "Nothing in the settings explains the loss" if is_shown else "No setting is shown to explain the loss"
-        went = f", and {whole.undone} of {whole.gained} gained ones went" if whole.gained else ""
-        return [f"{words}: with {what} put back, {whole.back} of {whole.lost} lost answers came back{went}."]
+        went = f", and {together.undone} of {together.gained} gained ones went" if together.gained else ""
+        return [f"{words}: with {what} put back, {together.back} of {together.lost} lost answers came back{went}."]
     return [
-        f"The settings together explain the loss ({whole.back} of {whole.lost} lost answers came back with all of them "
-        "put back), but no single one, and no pair of them, is shown to."
+        f"The settings together explain the loss ({together.back} of {together.lost} lost answers came back with all of "
+        "them put back), but no single one, and no pair of them, is shown to."
     ]
 
 
@@ -321,7 +321,6 @@ class Bar:
     least: int
     most: int
     of: int
-
 
 
 def blame_html(blame: Blame) -> str:
