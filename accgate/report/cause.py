@@ -111,19 +111,19 @@ def blame_sentences(blame: Blame) -> list[str]:
 def _causes(blame: Blame) -> list[str]:
     if blame.causes:
         return [_explains(blame, cause) for cause in blame.causes]
-    together = blame.trials[0] if blame.trials else None
-    if together is None:
+    joint = blame.trials[0] if blame.trials else None
+    if joint is None:
         return ["Nothing was tried."]
-    if together.problem:
+    if joint.problem:
         return ["No single setting is shown to explain the loss."]
-    if together.finding != "cause":
+    if joint.finding != "cause":
         what = "the setting" if len(blame.changes) == 1 else "all of them"
-        is_shown = together.finding in ("no cause", "either way")
+        is_shown = joint.finding in ("no cause", "either way")
         words = "Nothing in the settings explains the loss" if is_shown else "No setting is shown to explain the loss"
-        went = f", and {together.undone} of {together.gained} gained ones went" if together.gained else ""
-        return [f"{words}: with {what} put back, {together.back} of {together.lost} lost answers came back{went}."]
+        went = f", and {joint.undone} of {joint.gained} gained ones went" if joint.gained else ""
+        return [f"{words}: with {what} put back, {joint.back} of {joint.lost} lost answers came back{went}."]
     return [
-        f"The settings together explain the loss ({together.back} of {together.lost} lost answers came back with all of "
+        f"The settings together explain the loss ({joint.back} of {joint.lost} lost answers came back with all of "
         "them put back), but no single one, and no pair of them, is shown to."
     ]
 
