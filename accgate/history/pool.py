@@ -66,9 +66,7 @@ def pool(config: Config, path: Path, *, commit: str, writes: bool = True) -> tup
     """
     result, out = read_result(path), path.parent
     if result.rules != "own":
-        raise BadInput(
-            f"{path}: was decided by other rules than its own ({result.rules}); pool only runs of main"
-        )
+        raise BadInput(f"{path}: was decided by other rules than its own ({result.rules}); pool only runs of main")
     with ExitStack() as locks:
         for folder in sorted({file.parent for pair in config.pairs() if (file := _file(config, *pair)).exists()}):
             locks.enter_context(sole_writer(folder))
