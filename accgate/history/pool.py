@@ -66,7 +66,7 @@ def pool(config: Config, path: Path, *, commit: str, writes: bool = True) -> tup
     """
     result, out = read_result(path), path.parent
     if result.rules != "own":
-        raise BadInput(f"{path}: other rules than its own decided this run ({result.rules}); pool only runs of main")
+        raise BadInput(f"{path}: was decided by other rules than its own ({result.rules}); pool only runs of main")
     with ExitStack() as locks:
         for folder in sorted({file.parent for pair in config.pairs() if (file := _file(config, *pair)).exists()}):
             locks.enter_context(sole_writer(folder))
@@ -154,7 +154,7 @@ class _Rule:
             "its task is decided on a statistic, not on a mean": check.task.content.aggregate is not None,
             f"it has the reference of another model, {check.baseline}": reference.path != own,
             f"its reference has {count_of(about.runs, 'run')} of at most {most}": about.runs >= most,
-            "its reference has another number of repeats a run": about.repeats != about.runs * check.repeats,
+            "its reference has a different number of repeats per run": about.repeats != about.runs * check.repeats,
             f"its verdict is {verdict.verdict}": verdict.verdict != "pass",
             "its drift test shows a decline since the anchor": drift is not None and drift.detected,
             "its reference already has a run of this commit": bool(self.commit) and self.commit == about.commit,

@@ -57,7 +57,7 @@ def read_side(path: Path, name: str | None = None) -> Side:
         return _of_table(path, name)
     reference = read_reference(path)
     if reference is None:
-        raise BadInput(f"{path}: there is no such file; give a reference of the store, or a file of records")
+        raise BadInput(f"{path}: there is no such file; give a reference from the store, or a file of records")
     return of_reference(reference, name)
 
 

@@ -88,9 +88,9 @@ def _faults(ratings: Mapping[str, Mapping[str, Any]], key: Key) -> Iterator[str]
         yield f"rates {count_of(len(unknown), 'answer')} that the questionnaire does not have: {some_of(unknown)}"
     if unknown := sorted({item for levels in ratings.values() for item in levels} - items):
         yield f"rates by {count_of(len(unknown), 'item')} that the questionnaire does not have: {some_of(unknown)}"
-    given = ((id_, item, level) for id_, levels in ratings.items() for item, level in levels.items())
+    rated = ((id_, item, level) for id_, levels in ratings.items() for item, level in levels.items())
     allowed = range(1, len(key.levels) + 1)
-    if wrong := [f"{brief(n)} ({id_}, {item})" for id_, item, n in given if type(n) is not int or n not in allowed]:
+    if wrong := [f"{brief(n)} ({id_}, {item})" for id_, item, n in rated if type(n) is not int or n not in allowed]:
         number = count_of(len(wrong), "rating")
         yield f"holds {number} that should be a whole number from 1 to {len(key.levels)}: {some_of(wrong)}"
 
@@ -197,7 +197,7 @@ def survey_of(
     )
     from accgate._version import __version__
 
-    left = sum(map(len, missing))
+    missing_pairs = sum(map(len, missing))
     expected = len(ratings) * len(key.questions) * len(key.items)
     survey = Survey(
         key.questionnaire,
@@ -206,10 +206,10 @@ def survey_of(
         tuple(one.rater for one in ratings),
         len(key.questions),
         len(key.answers),
-        left,
+        missing_pairs,
         expected,
         items,
-        tuple(_notes(items, left, expected)),
+        tuple(_notes(items, missing_pairs, expected)),
     )
     names = [check.verdict for check in checks]
     ends = worst(names), exit_code(names)

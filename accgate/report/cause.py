@@ -45,6 +45,8 @@ class CauseView:
     method: str = ""
     origin: str = ""
     headings: tuple[str, ...] = HEADINGS
+    title: str = ""
+    bars: tuple[tuple[Row, Bar | None], ...] = ()  # of the HTML page
 
     def cut(self, limits: Limits) -> CauseView:
         """Return the outcome cut to the room that a comment has."""
@@ -56,6 +58,7 @@ class CauseView:
                 for text in self.sentences[: SENTENCES if limits.group_lines else 1]
             ),
             rows=tuple(tuple(opening(text, min(NAME, limits.names)) for text in row) for row in rows),
+            bars=(),
         )
 
 
@@ -72,7 +75,14 @@ def cause_view(cause: CauseFile, result: Result) -> CauseView:
 
 
 def _view(blame: Blame) -> CauseView:
-    return CauseView(tuple(blame_sentences(blame)), tuple(row.cells for row in rows_of(blame)), method_of(blame))
+    rows = rows_of(blame)
+    return CauseView(
+        sentences=tuple(blame_sentences(blame)),
+        rows=tuple(row.cells for row in rows),
+        method=method_of(blame),
+        title=f"{blame.model} / {blame.task}",
+        bars=tuple((row, _bar(row.back, blame)) for row in rows),
+    )
 
 
 def blame_sentences(blame: Blame) -> list[str]:
@@ -101,20 +111,20 @@ def blame_sentences(blame: Blame) -> list[str]:
 def _causes(blame: Blame) -> list[str]:
     if blame.causes:
         return [_explains(blame, cause) for cause in blame.causes]
-    whole = blame.trials[0] if blame.trials else None
-    if whole is None:
+    joint = blame.trials[0] if blame.trials else None
+    if joint is None:
         return ["Nothing was tried."]
-    if whole.problem:
+    if joint.problem:
         return ["No single setting is shown to explain the loss."]
-    if whole.finding != "cause":
+    if joint.finding != "cause":
         what = "the setting" if len(blame.changes) == 1 else "all of them"
-        is_shown = whole.finding in ("no cause", "either way")
+        is_shown = joint.finding in ("no cause", "either way")
         words = "Nothing in the settings explains the loss" if is_shown else "No setting is shown to explain the loss"
-        went = f", and {whole.undone} of {whole.gained} gained ones went" if whole.gained else ""
-        return [f"{words}: with {what} put back, {whole.back} of {whole.lost} lost answers came back{went}."]
+        went = f", and {joint.undone} of {joint.gained} gained ones went" if joint.gained else ""
+        return [f"{words}: with {what} put back, {joint.back} of {joint.lost} lost answers came back{went}."]
     return [
-        f"The settings together explain the loss ({whole.back} of {whole.lost} lost answers came back with all of them "
-        "put back), but no single one, and no pair of them, is shown to."
+        f"The settings together explain the loss ({joint.back} of {joint.lost} lost answers came back with all of "
+        "them put back), but no single one, and no pair of them, is shown to."
     ]
 
 
@@ -313,23 +323,13 @@ class Bar:
     of: int
 
 
-@dataclass(frozen=True)
-class CauseSection:
-    """The outcome of a search, with a bar for each setting. There are no rows where nothing was tried."""
-
-    title: str
-    sentences: tuple[str, ...]
-    rows: tuple[tuple[Row, Bar | None], ...] = ()
-    method: str = ""
-
-
 def blame_html(blame: Blame) -> str:
     """Write the outcome of a search as one HTML page, which loads and runs nothing."""
     style = page_parts("accgate.report", "tokens.css", "cause.css")
-    return whole_page("accgate.report", "cause-page.html.j2", style=style, cause=_section(blame))
+    return whole_page("accgate.report", "cause-page.html.j2", style=style, cause=_view(blame))
 
 
-def cause_section(result: Result, folder: Path | None) -> CauseSection | None:
+def cause_section(result: Result, folder: Path | None) -> CauseView | None:
     """Make the section of a run's report from the cause.json in its folder, if there is one.
 
     Raises
@@ -338,14 +338,7 @@ def cause_section(result: Result, folder: Path | None) -> CauseSection | None:
         When the file is damaged.
     """
     cause = None if folder is None else read_cause(folder / CAUSE)
-    if cause is None or not is_of(cause, result):
-        return None
-    return CauseSection("", (f"That is unknown: {cause.failure}",)) if cause.blame is None else _section(cause.blame)
-
-
-def _section(blame: Blame) -> CauseSection:
-    rows = tuple((row, _bar(row.back, blame)) for row in rows_of(blame))
-    return CauseSection(f"{blame.model} / {blame.task}", tuple(blame_sentences(blame)), rows, method_of(blame))
+    return cause_view(cause, result) if cause is not None and is_of(cause, result) else None
 
 
 def _bar(trial: Trial | None, blame: Blame) -> Bar | None:

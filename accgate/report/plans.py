@@ -122,11 +122,11 @@ def group_models(lines: Sequence[tuple[str, str, str]]) -> list[tuple[str, str]]
 
 
 def _row(check: Check) -> tuple[str, ...]:
-    digits, asked = digits_apart((check.reference_mean, check.gamma)), check.design.theta
+    digits, target = digits_apart((check.reference_mean, check.gamma)), check.design.theta
     reference, gamma = (figure(each, digits) for each in (check.reference_mean, check.gamma))
     return (
         check.model, check.task.name, check.test, f"{check.n * check.repeats:,}", reference,
-        drop_figure(check.theta, asked), asked_figure(asked), gamma, f"{check.max_tokens:,}",
+        drop_figure(check.theta, target), asked_figure(target), gamma, f"{check.max_tokens:,}",
     )  # fmt: skip
 
 

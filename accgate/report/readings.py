@@ -60,8 +60,8 @@ def _rereading_text(each: Rereading) -> str:
     text = f"{check}: {len(each.changed):,} of {each.replies:,} readings changed"
     gained = sum(then.is_unread and not now.is_unread for then, now in each.changed)
     lost = sum(then.reading == "read" and now.is_unread for then, now in each.changed)
-    kinds = {"without an answer before are read": gained, "hold no answer now": lost}
-    kinds["are read or scored otherwise"] = len(each.changed) - gained - lost
+    kinds = {"answers are found now that were not": gained, "answers are no longer found": lost}
+    kinds["are read or scored differently"] = len(each.changed) - gained - lost
     counts = ", ".join(f"{count:,} {words}" for words, count in kinds.items() if count)
     return f"{text}: {counts}; mean {' to '.join(map(number, each.means))}." if counts else f"{text}."
 

@@ -102,7 +102,7 @@ def test_a_newer_reader_reads_reference_and_run_alike_and_the_old_ones_stay(
     text += capsys.readouterr().out
     assert text.count("20 of 60 readings changed: 20") == 2
     assert "m / sums: 0 of 60 readings changed." in text
-    assert "20 without an answer before are read; mean 66.67 to 100.00." in text
+    assert "20 answers are found now that were not; mean 66.67 to 100.00." in text
     assert re.search(r"That makes \d+\. +no answer +\d+ +0.00 → 100.00", text)
     assert (gate.check["reference"]["mean"], gate.check["candidate"]["mean"], gate.check["n"]) == (100.0, 100.0, N)
     assert {path: content for path, content in contents(gate.out).items() if path.parts[0] != "reread"} == run

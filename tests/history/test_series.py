@@ -13,29 +13,27 @@ from accgate.history.file import history_of
 from accgate.history.run import Against
 from accgate.history.series import series_of, sparkline
 from tests.history.made import point, run, season
+from tests.support.cases import each
+
+FIRST, OTHER, NONE = Against(76.0, 400, "aa"), Against(76.0, 400, "bb"), Against(None, None)
 
 
-def changes(*references: Against) -> list[bool]:
+@each(
+    ("references", "changed"),
+    [
+        ((FIRST, FIRST, OTHER, OTHER), [False, False, True, False]),
+        ((FIRST, replace(FIRST, mean=75.0, n=300)), [False, False]),  # fewer samples of the same one
+        ((Against(76.0, 400), Against(76.0, 400), Against(75.0, 400)), [False, False, True]),
+        ((Against(76.0, 400), Against(75.0, 300)), [False, False]),
+        ((FIRST, NONE, FIRST), [False, False, False]),
+        ((FIRST, NONE, OTHER), [False, False, True]),
+    ],
+)
+def test_another_digest_or_without_one_another_mean_of_as_many_samples_is_another_reference(
+    references: tuple[Against, ...], changed: list[bool]
+) -> None:
     runs = [run(day, point(reference=reference)) for day, reference in enumerate(references, 1)]
-    return [step.changed for step in series_of(runs)[0].steps]
-
-
-def test_another_digest_is_another_reference_whatever_its_mean() -> None:
-    first = Against(76.0, 400, "aa", "2026-01-01")
-    other = replace(first, digest="bb")
-    assert changes(first, first, other, other) == [False, False, True, False]
-    assert changes(first, replace(first, mean=75.0, n=300)) == [False, False]  # fewer samples of the same one
-
-
-def test_without_a_digest_another_mean_of_as_many_samples_is_another_reference() -> None:
-    assert changes(Against(76.0, 400), Against(76.0, 400), Against(75.0, 400)) == [False, False, True]
-    assert changes(Against(76.0, 400), Against(75.0, 300)) == [False, False]
-
-
-def test_a_run_without_a_reference_is_no_change_and_hides_none() -> None:
-    first, second = Against(76.0, 400, "aa"), Against(75.0, 400, "bb")
-    assert changes(first, Against(None, None), first) == [False, False, False]
-    assert changes(first, Against(None, None), second) == [False, False, True]
+    assert [step.changed for step in series_of(runs)[0].steps] == changed
 
 
 def test_variants_are_checks_of_their_own_and_a_model_without_one_means_all() -> None:

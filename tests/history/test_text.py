@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import io
-import re
-from pathlib import Path
 
 from rich.cells import cell_len
 
@@ -13,7 +11,6 @@ from accgate.history.run import Against
 from accgate.history.series import HEADINGS, cells, print_history, series_of, sparkline
 from accgate.report.terminal import PlainConsole
 from accgate.verdict import CandidateSummary
-from tests.cli.test_start import at_a_terminal
 from tests.history.made import declining, point, run, season
 from tests.support.cases import each
 
@@ -60,13 +57,3 @@ def test_the_bars_stand_on_one_line_with_the_latest_runs() -> None:
     bars = [line for line in shown(season(28), 20).splitlines() if line and set(line) <= set("▁▂▃▄▅▆▇█·")]
     latest = [sparkline([step.levels.mean for step in one.steps[-20:]]) for one in series_of(season(28).runs)]
     assert bars == latest
-
-
-def test_the_command_at_a_real_terminal_cuts_nothing(tmp_path: Path) -> None:
-    (tmp_path / "history.jsonl").write_bytes(season(28).content)
-    code, screen = at_a_terminal(["history", "show", "history.jsonl", "--last", "3"], tmp_path, width=60)
-    assert code == 0
-    lines = re.sub(r"\x1b\[[0-9;]*m", "", screen).splitlines()
-    assert 40 < max(map(cell_len, lines)) <= 60
-    assert "…" not in screen
-    assert "Verdict pass" in " ".join(" ".join(lines).split())

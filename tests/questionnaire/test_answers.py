@@ -66,7 +66,16 @@ def test_a_run_s_folder_is_shown_beside_the_replies_of_the_reference(made: Made,
     assert (made.key["candidate"], len(made.key["questions"])) == (str(record), N)
 
 
-def test_a_reference_that_lacks_replies_is_refused(made: Made, project: Project) -> None:
+def test_a_run_whose_sides_are_unclear_or_lack_replies_is_refused(made: Made, project: Project) -> None:
+    record, other = project.out / "m" / "sums.jsonl", project.out / "m" / "other.jsonl"
+    other.write_text("{}\n", encoding="utf-8")
+    assert "name one with --model and --task: m / other, m / sums" in refused(made, *of_run(project))
+    assert "no records fit" in refused(made, *of_run(project), "--task", "sum")
+    lines = record.read_text(encoding="utf-8").splitlines(keepends=True)
+    record.write_text("".join(lines[:9]), encoding="utf-8")  # fewer samples are paired with the reference's
+    nine = made.run(*of_run(project), "--out", made.folder / "nine.html", "--task", "sums")
+    assert "9 of 9 questions" in nine[1]
+    other.unlink()
     sidecar = reference_toml(project).with_suffix(".replies.jsonl.gz")
     rows = [{"id": id_, "repeat": 0, "reply": "x"} for id_ in project.ids()]
     for content, message in (
@@ -78,26 +87,14 @@ def test_a_reference_that_lacks_replies_is_refused(made: Made, project: Project)
         assert message in refused(made, *of_run(project))
     sidecar.unlink()
     assert "record it again without --no-replies" in refused(made, *of_run(project))
-
-
-def test_what_stands_in_a_run_s_folder_must_be_clear(made: Made, project: Project) -> None:
-    project.out.joinpath("m", "other.jsonl").write_text("{}\n", encoding="utf-8")
-    assert "name one with --model and --task: m / other, m / sums" in refused(made, *of_run(project))
-    assert "no records fit" in refused(made, *of_run(project), "--task", "sum")
-    record = project.out / "m" / "sums.jsonl"  # of fewer samples, which are paired with the reference's
-    lines = record.read_text(encoding="utf-8").splitlines(keepends=True)
-    record.write_text("".join(lines[:9]), encoding="utf-8")
-    nine = made.run(*of_run(project), "--out", made.folder / "nine.html", "--task", "sums")
-    assert "9 of 9 questions" in nine[1]
-    (empty := made.folder / "empty").mkdir()
-    assert "holds no records" in refused(made, empty)
-    (project.out / "m" / "other.jsonl").unlink()
     reference_toml(project).unlink()
     reference_toml(project).with_suffix(".scores.csv").unlink()
     assert "record one with `accgate record`" in refused(made, *of_run(project))
     assert "there is no such file" in refused(made, reference_toml(project), project.scores)
     (project.out / "m").rename(project.out / "other")
     assert "no model 'other'" in refused(made, *of_run(project))
+    (empty := made.folder / "empty").mkdir()
+    assert "holds no records" in refused(made, empty)
 
 
 def row(**other: Any) -> dict[str, Any]:

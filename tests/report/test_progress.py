@@ -90,6 +90,7 @@ def test_a_wide_terminal_shows_rate_time_left_mean_difference_and_failures() -> 
     shown = next(line for line in reversed(screen(140).splitlines()) if "40/60" in line)
     for part in ("m / t", "2.0/s", "0:10 left", "mean 97.44", "diff -2.56", "1 failed"):
         assert part in shown
+    assert "0:00 left" not in watched([record_of(RIGHT)] * 3, **TERMINAL)
 
 
 @each("width", [40, 59, 60, 99, 100, 200])

@@ -73,12 +73,12 @@ def _limits(verdict: Verdict, x: Axis, y: Axis, fails: Points, passes: Points) -
 
 def _caption(verdict: Verdict, steps: SequentialPath, fails: Points) -> str:
     n, most = verdict.n, verdict.n_max or verdict.n
-    left = f"; the other {most - n:,} were not needed" if n < most else ""
+    unneeded = f"; the other {most - n:,} were not needed" if n < most else ""
     if verdict.verdict == "regression":
-        start = f"The line met the limit after {n:,} of {most:,} samples{left}."
+        start = f"The run failed after {n:,} of {most:,} samples{unneeded}."
         start = "The run failed at its last sample." if n == most else start
     elif n < most:
-        start = f"The run ended after {n:,} of {most:,} samples{left}."
+        start = f"The run ended after {n:,} of {most:,} samples{unneeded}."
     else:
         start = f"The run used all {n:,} samples{' and stayed clear of the limit' if fails else ''}."
     if steps.is_whole:

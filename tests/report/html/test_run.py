@@ -22,6 +22,7 @@ def test_the_picture_of_a_run_that_stopped_early_has_the_figures_of_its_json(
     picture = found.picture("evidence")
     assert "The limits depend on how many samples had changed by then." in found.text
     assert f"after {verdict.n:,} of {verdict.n_max:,} samples." in picture.title
+    assert "ln" in [keys["class"] for keys in picture.all("path", "ln")], "the run's own line"
     assert picture.figure("difference") == pytest.approx(verdict.difference_raw, abs=1e-12)
     sides = sides_of(verdict, tmp_path, 0)
     assert isinstance(sides, Sides)
