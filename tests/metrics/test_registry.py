@@ -83,6 +83,7 @@ def test_an_option_that_cannot_be_used_says_why(options: dict[str, object], opti
         ("chrf", {"char_order": 0}, "char_order must be 1 or more"),
         ("chrf", {"word_order": -1}, "word_order must be 0 or more"),
         ("chrf", {"beta": 0}, "beta must be 1 to 1000"),
+        ("code_tests", {"timeout": 0.0}, "timeout must be above 0"),
     ],
 )
 def test_an_option_out_of_range_is_refused(name: str, options: dict[str, Any], message: str) -> None:
@@ -119,6 +120,7 @@ def test_a_missing_mecab_is_named_with_the_command() -> None:
 
 def test_a_whole_number_is_a_number_and_an_infinite_one_is_none() -> None:
     assert get("em_h", h=1)("a b", "a b") == 100.0
+    assert get("code_tests", timeout=0.5).kind == "code"
     with pytest.raises(BadOption, match="give a finite number"):
         get("f_beta", beta=float("inf"))
 

@@ -38,6 +38,7 @@ def test_tokens_of_three_characters_and_less_are_not_stemmed() -> None:
         ("words", "ＡＢＣ１２ﾃｽﾄ", ["abc12テスト"]),
         ("words", "\ud800x \u200b y", ["x", "y"]),
         ("characters", "Ab 1.", ["a", "b", "1"]),
+        ("characters", "हिन्दी", ["हि", "न्", "दी"]),
         ("characters", "a \u0301b", ["a", "\u0301", "b"]),
         ("squad", "The dog's a-b", ["dogs", "ab"]),
         ("zh", "我爱Python3。你呢!", ["我", "爱", "python3", "你", "呢"]),

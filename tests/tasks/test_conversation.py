@@ -84,7 +84,7 @@ NO_CONVERSATION: list[tuple[Any, str]] = [
     ([{"role": "tool", "content": "Hi"}], "has no tool_call_id"),
     ([{"role": "assistant", "tool_calls": [{"name": "f"}]}], "the call of 'f' has no id"),
     ([{"role": "assistant", "tool_calls": "f"}], "tool_calls is not a list"),
-    ([{"role": "assistant", "tool_calls": [{"function": {}}]}], "a call has no function with a name"),
+    *(([{"role": "assistant", "tool_calls": [{"function": each}]}], "a call has no function") for each in ({}, 5)),
 ]
 
 

@@ -80,6 +80,7 @@ def test_a_missing_column_is_named_with_the_columns_there_are(template: str) -> 
         ("{{ n / 0 }}", "ZeroDivisionError: division by zero"),
         ("{% macro f() %}{{ f() }}{% endmacro %}{{ f() }}", "RecursionError: "),
         ("{{ q * (n * 10 ** 17) }}", "result of \\* is too large"),
+        ("{{ n ** 99999 }}", "result of \\*\\* is too large"),
         ("{{ [] | first }}", "No first item"),
     ],
 )
