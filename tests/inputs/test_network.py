@@ -62,7 +62,7 @@ def test_both_clients_take_the_proxy_of_the_environment(
         for name, value in environment.items():
             patch.setenv(name, value)
         assert proxy_of(url) == proxy
-        assert Session(url, {}).proxies == ({} if proxy is None else {"all": proxy})
+        assert Session(url).proxies == ({} if proxy is None else {"all": proxy})
 
 
 @each("proxy", ["socks5://me:secret@p:1080", "http://me:secret@p:port"])
@@ -167,5 +167,5 @@ def test_a_variable_that_names_no_certificates_is_named(
         path.write_text(content)
     monkeypatch.setenv("SSL_CERT_FILE", str(path))
     with pytest.raises(CannotEvaluate, match=rf"named by the environment variable SSL_CERT_FILE, {cause}"):
-        Session("https://h", {})
+        Session("https://h")
     assert isinstance(listing_at("http://127.0.0.1:1"), Fault)  # nothing is encrypted there
