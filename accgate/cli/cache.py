@@ -94,7 +94,7 @@ def _folder_of(arguments: argparse.Namespace) -> Path | None:
 
 
 def amount_of(units: Mapping[str, int], example: str, text: str) -> int:
-    """Read an age such as 30d in seconds, or a size such as 10GB in bytes.
+    """Convert the text of an age to seconds, or of a size to bytes.
 
     >>> amount_of(SECONDS, "12h", "30d"), amount_of(BYTES, "10GB", "1.5 MB")
     (2592000, 1500000)

@@ -155,7 +155,7 @@ def run_folder(text: str) -> Path:
 
 
 def result_file(text: str) -> Path:
-    """Return the path of a result, which the folder of its run may stand for."""
+    """Return the path of a result, given that path or the run's folder."""
     path = Path(text)
     return path / RESULT.name if path.is_dir() else path
 

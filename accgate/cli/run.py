@@ -138,7 +138,10 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _shard_of(arguments: argparse.Namespace) -> Shard | None:
-    """Return the shard to evaluate, if any, which has a folder of its own with --together."""
+    """Return the shard to evaluate, or None where no shard is asked for.
+
+    With --together the shard gets a folder of its own.
+    """
     from accgate.evaluation.shards.shard import parse_shard
     from accgate.evaluation.shards.siblings import place_in
 

@@ -193,7 +193,10 @@ def flips_either_way(lost: int, gained: int) -> bool:
 
 
 def is_consistent(blame: Blame) -> bool:
-    """Tell whether levels, evidence, findings and causes follow from counts that one search can have."""
+    """Tell whether one search can have produced all figures of this blame.
+
+    Levels, evidence, findings and causes must follow from the counts.
+    """
     names = {change.name for change in blame.changes}
     rates = 0.0 < blame.alpha < 0.5 and 0.0 < blame.run_alpha < 0.5 and 0.0 <= (blame.p_value or 0.0) <= 1.0
     if not rates or not 0 < len(names) == len(blame.changes) or not 0 <= blame.questions <= MOST:

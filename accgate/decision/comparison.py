@@ -322,9 +322,10 @@ def _decide_all(
 def _decide_at_fixed_n(
     evidences: Sequence[Evidence], correction: Correction, count: int, share_of_fixed: float
 ) -> list[Verdict]:
-    """Decide checks at a fixed n, once for the p-values and again at the corrected alphas.
+    """Decide checks at a fixed n, at their corrected alphas.
 
-    `count` includes the checks without evidence; together they have `share_of_fixed` of alpha.
+    A first decision of each check, at its own alpha, gives the p-values to correct. `count` includes the checks without
+    evidence; together they have `share_of_fixed` of alpha.
     """
     if not evidences:
         return []

@@ -1,4 +1,4 @@
-"""What a sample costs beside accuracy, the gates on that, and how replies were read."""
+"""The costs of samples beside accuracy, their gates, and the reading of replies."""
 
 import math
 from bisect import bisect_left
@@ -46,7 +46,10 @@ class CostCase:
     info: EngineInfo | None
 
     def costs(self, levels: Mapping[CostName, float]) -> tuple[Cost, ...]:
-        """Return the change of each cost, tested at its level where it has a limit."""
+        """Return the change of each cost, tested where it has a limit.
+
+        `levels` gives the level of each test.
+        """
         check, evidence = self.check, self.evidence
         if check.recorded is None or not isinstance(evidence.reference, Scores):
             lacking = "there are no recorded samples to compare with"
@@ -60,9 +63,10 @@ class CostCase:
 
 
 def fewest_for_limits(check: Check) -> int:
-    """Count the first samples from which a check's limits can be decided, judging by the reference.
+    """Count the first samples that a check's limits need for a decision.
 
-    The count is that of all samples where no number is enough, and 0 without a limit.
+    The count follows from the reference's costs. It includes all samples where no number is enough, and is 0 without a
+    limit.
     """
     if not check.limits or check.recorded is None:
         return 0
@@ -197,7 +201,7 @@ def _lengths(before: float, now: float, change: float, interval: Range) -> tuple
 
 
 def _longest(name: CostName, ids: Ids, before: Figures, now: Figures, check: Check) -> tuple[float, float]:
-    """Return the most that one reply can cost in the reference and in the run.
+    """Return the most that one reply can cost, in reference and run.
 
     That is max_tokens, or the seconds that so many tokens take at the mean speed, 0 where no speed is known. Each
     decoding step yields a token at least, so a token takes one step at most.
@@ -250,7 +254,10 @@ def _with_hardware(cost: Cost, recorded: str, info: EngineInfo | None) -> Cost:
 
 
 def _with_costs(verdict: Verdict, costs: tuple[Cost, ...]) -> Verdict:
-    """Add costs to a verdict, which becomes the worst of its own outcome and theirs."""
+    """Add costs to a verdict, and take the worst outcome of all.
+
+    A verdict that is a regression or an error already keeps that outcome.
+    """
     if not costs:
         return verdict
     outcomes = [cost.outcome for cost in costs if cost.outcome is not None]

@@ -172,7 +172,7 @@ def joined(verdict: Verdict, other: Verdict) -> Verdict:
 
 
 def _turned(other: Verdict, verdict: Verdict) -> Verdict:
-    """Turn the figures of the other way round, to those of the check's own side.
+    """Restate the verdict of the other way from the check's own side.
 
     Gamma is left out, for there is no mean below which a better side fails.
     """
@@ -210,7 +210,7 @@ def reply_changes(records: Records) -> ReplyChanges | None:
 
 
 def _change_of(first: Record, second: Record) -> tuple[ReplyChange, int]:
-    """Return the first token in which two replies differ, and in how many they do."""
+    """Return where two replies first differ, and how many tokens differ."""
     before, now = (TOKEN.findall(_text(record)) for record in (first, second))
     place = _same(before, now)
     ends = ("".join(side[place : place + 1]) for side in (before, now))
@@ -218,7 +218,10 @@ def _change_of(first: Record, second: Record) -> tuple[ReplyChange, int]:
 
 
 def reason_of(changes: ReplyChanges, other: str) -> Reason:
-    """Return the changes as a reason, with the first token of the first replies that differ."""
+    """Return a reason that counts the changes and shows the first ones.
+
+    Each shown change names the first token in which two replies differ.
+    """
     first = "; ".join(
         f"{each.id} at token {each.place} ({each.before or 'its end'} → {each.now or 'its end'})"
         for each in changes.first[:NAMED]

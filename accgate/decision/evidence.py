@@ -85,7 +85,7 @@ class Evidence:
 
     @property
     def may_stop_early(self) -> bool:
-        """Whether the check asks for a test that stops as soon as the evidence allows."""
+        """Whether the check asks for a test that may stop early."""
         return self.is_paired and self.statistic is None and self.design.may_stop_early
 
     @cached_property

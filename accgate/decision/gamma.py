@@ -30,7 +30,7 @@ class Path:
 
 
 def is_by_outcomes(evidence: Evidence, outcome: Outcome) -> bool:
-    """Tell whether gamma is found outcome by outcome, because the test gives no threshold that serves.
+    """Tell whether gamma must be found outcome by outcome, without a threshold.
 
     With 0/100 scores a threshold would depend on the number of changes seen. With other scores there may be none, or no
     spread was seen, so that any fall that all samples share is a regression.
@@ -60,7 +60,7 @@ def gamma_of(evidence: Evidence, outcome: Outcome, alpha: float) -> float | None
 
 
 def _rejects_later(evidence: Evidence, outcome: Outcome) -> bool:
-    """Tell whether the test of a stopped run rejects nothing before more samples have changed."""
+    """Tell whether a stopped run's test can reject only after more changes."""
     assert outcome.result is not None
     waits = evidence.choice.method == "group-sequential" and not evidence.data.is_exact
     is_early = outcome.n < (evidence.n_max or evidence.candidate.n)
@@ -99,9 +99,10 @@ def more_losses(evidence: Evidence, n: int) -> Path:
 
 
 def fewer_losses(evidence: Evidence, n: int) -> Path:
-    """Return the path up, of 0/100 scores, on which the last lost sample is restored first.
+    """Return the path up, which restores the last lost sample first.
 
-    A restored sample has the share of right answers that it has in the reference, rounded up to whole answers.
+    The path is for 0/100 scores. A restored sample has the share of right answers that it has in the reference, rounded
+    up to whole answers.
     """
     now, before = evidence.better(evidence.candidate.means()), _before(evidence)
     runs, higher = evidence.candidate.values.shape[1], evidence.design.higher_is_better

@@ -100,7 +100,10 @@ def _sorted(rows: Sequence[GroupFigures], verdict: Verdict) -> tuple[GroupFigure
 
 
 def _outcomes(table: Sequence[GroupFigures], alpha: float, count: int, higher_is_better: bool) -> list[bool]:
-    """Tell of each group whether it fell, by Holm's procedure over all groups at this alpha."""
+    """Tell for each group whether it fell, by Holm's procedure at alpha.
+
+    The procedure covers all `count` groups.
+    """
     fell = [row.p_value is not None and oriented(row.difference, higher_is_better) < 0.0 for row in table]
     p_values = [(row.p_value or 0.0) / 2.0 if is_lower else 1.0 for row, is_lower in zip(table, fell, strict=True)]
     return [p is not None and p <= alpha for p in _holm(p_values, count)]
@@ -123,7 +126,11 @@ def _blind(evidence: Evidence, n: int, level: float, counts: Counter[str], *, an
 
 
 def _decided_by_groups(verdict: Verdict, *, can_fail: bool) -> Verdict:
-    """Fail a check where a group fell, and let none pass where no group could fail."""
+    """Let groups that fell or are undecided change a check's verdict.
+
+    A group that fell makes the check a regression. Otherwise an undecided group makes it an error, and a pass becomes
+    inconclusive where no group could fail.
+    """
     groups, name = verdict.groups, verdict.verdict
     assert groups is not None
     fell = [row for row in groups.rows if row.outcome == "regression"]
@@ -246,7 +253,10 @@ def _hull(at_worst: GroupFigures, at_best: GroupFigures) -> GroupFigures:
 
 
 def _holm(p_values: Sequence[float | None], count: int) -> list[float | None]:
-    """Adjust p-values among `count` groups by Holm's procedure, where a missing p-value counts as 1."""
+    """Adjust the p-values of `count` groups by Holm's procedure.
+
+    A missing p-value counts as 1.
+    """
     filled = [1.0 if p is None else p for p in p_values]
     adjusted = adjust_p_values(np.array(filled + [1.0] * (count - len(filled))), "holm")
     return [None if p is None else float(q) for p, q in zip(p_values, adjusted, strict=False)]

@@ -150,7 +150,7 @@ def _unpaired(evidence: Evidence, alpha: float) -> TestResult:
 
 
 def _by_moments(evidence: Evidence, result: TestResult, own: float, other: float, alpha: float) -> TestResult:
-    """Correct a test that knows only standard deviations for losses that it does not show.
+    """Correct a test's result for losses that its standard deviations cannot show.
 
     `own` is the samples' standard deviation, and `other` the variance of the other side's mean.
     """
@@ -249,5 +249,8 @@ def _totals(evidence: Evidence) -> tuple[Floats, Floats]:
 
 
 def _moved(evidence: Evidence, result: TestResult) -> TestResult:
-    """Take the allowed drop, which was added to each difference, out of a result again."""
+    """Take the allowed drop out of a test's result again.
+
+    The drop was added to each difference before the test.
+    """
     return move(result, -evidence.design.allowed_drop)

@@ -197,7 +197,7 @@ def _pooled(used: Sequence[_Used], side: Literal["before", "candidate"]) -> Floa
 
 
 def _exact(used: Sequence[_Used], blank: Verdict) -> TestResult | None:
-    """Make the overall test with all its figures, which it has at a fixed n.
+    """Return the overall test at a fixed n, with all its figures.
 
     None where a check may stop early or has clusters, and where checks have different numbers of answers.
     """

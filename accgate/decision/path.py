@@ -1,4 +1,4 @@
-"""The path of a check of paired scores to its verdict, as plain data to draw."""
+"""The path of paired scores to a verdict, as plain data to draw."""
 
 from dataclasses import dataclass, replace
 
@@ -77,7 +77,10 @@ def _leads_to(result: SequentialResult, verdict: Verdict) -> bool:
 
 
 def _last_limit(verdict: Verdict) -> Points:
-    """Return the sum at the last sample below which the check fails, from its gamma."""
+    """Return the sum below which the check fails at its last sample.
+
+    The check's gamma gives that sum.
+    """
     if verdict.gamma is None or verdict.reference.mean is None:
         return ()
     limit = oriented(verdict.gamma - verdict.reference.mean, verdict.higher_is_better) * verdict.n

@@ -45,7 +45,10 @@ class EarlyStop:
         return is_lost and is_silence_alone(self._check, records)
 
     def limits(self) -> Limits | None:
-        """Return how near the latest records are to a decision, if the test can tell."""
+        """Return how near the latest records are to a decision.
+
+        The answer is None where the test cannot tell.
+        """
         return self._latest.limits
 
     def expected(self) -> int | None:
@@ -99,7 +102,10 @@ class _Look:
 
 
 def early_stop(check: Check) -> EarlyStop | None:
-    """Return the rule that stops the evaluation of a check early, if its test may stop."""
+    """Return the rule by which a check's evaluation may stop early.
+
+    The rule is None unless the test is sequential and the reference has scores.
+    """
     return EarlyStop(check) if check.choice.is_sequential and isinstance(check.reference, Scores) else None
 
 
@@ -144,7 +150,7 @@ class _Means(UserDict[str, float]):
 
 
 def limits_of(evidence: Evidence, test: SequentialTest | None) -> Limits | None:
-    """Return how near the beginning of a run is to a decision by this test.
+    """Return how near the beginning of a run is to a decision.
 
     The limits say where the run would have to stand now, with as many samples changed. None for a test that takes all
     samples or has no target, and where samples failed.

@@ -29,9 +29,9 @@ from accgate.verdict import Allowed, CandidateSummary, Reason, ReferenceSummary,
 
 @dataclass(frozen=True)
 class Decided:
-    """Verdicts of checks in their order, and the overall verdicts of models that have one.
+    """The verdicts of checks, in order, and the overall verdicts of models.
 
-    They fail at most the share `allowed` of harmless changes.
+    They fail at most the share `allowed` of harmless changes. Not every model has an overall verdict.
     """
 
     checks: tuple[Verdict, ...] = ()
@@ -131,7 +131,7 @@ def _records(item: EvaluatedCheck) -> Sequence[Record]:
 def _annotate(
     verdict: Verdict, evidence: Evidence, item: EvaluatedCheck, gate: Gate, info: EngineInfo | None
 ) -> Verdict:
-    """Add notes, the settings that changed, and the drift since the anchor to a verdict."""
+    """Add notes, changed settings and drift since the anchor to a verdict."""
     check = item.check
     notes, recorded = list(check.notes), 0 if check.recorded is None else check.recorded.about.repeats
     if verdict.test in PAIRED_TESTS:

@@ -1,4 +1,4 @@
-"""The tests that may stop early, and which of them decides the evidence of a run."""
+"""The tests that may stop early, and the choice of a run's test."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -58,7 +58,7 @@ class SequentialTest:
 
     @cached_property
     def standing(self) -> SequentialResult:
-        """Where the run stands, without the figures that take most of the time and decide nothing."""
+        """The run's state, without the slow figures that decide nothing."""
         return self.result(figures=False)
 
 

@@ -49,7 +49,10 @@ class Wall(Protocol):
         """Return the path under which the command finds a file or folder."""
 
     def fault_in(self, text: str) -> Exception | None:
-        """Return the error for a file that the command's output says it could not open."""
+        """Return the error for a file that the command could not open.
+
+        `text` is the command's output.
+        """
 
     def remove(self) -> object:
         """Remove what was made for the command."""
@@ -98,7 +101,10 @@ class Request:
 
 
 def prefix_of(messages: Sequence[Mapping[str, Any]]) -> str:
-    """Return the content of a last message of the assistant, which the model continues, or ""."""
+    """Return the beginning of a reply that the model continues, or "".
+
+    A last message of the assistant holds this beginning.
+    """
     last = messages[-1] if messages else {}
     return str(last.get("content") or "") if last.get("role") == "assistant" and "tool_calls" not in last else ""
 
@@ -326,7 +332,7 @@ async def all_or_first_error(works: Iterable[Awaitable[T]]) -> list[T]:
 
 
 def environment_of(*packages: str, environ: Mapping[str, str] = os.environ) -> dict[str, str]:
-    """Return the versions of these packages, the GPU driver and the container image on this machine."""
+    """Return this machine's versions of packages, GPU driver and container image."""
     versions = {"image": environ.get(IMAGE, "")}
     for name in packages:
         with contextlib.suppress(metadata.PackageNotFoundError):

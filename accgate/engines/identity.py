@@ -47,7 +47,9 @@ def fingerprints_of(settings: Mapping[str, Any]) -> frozenset[str]:
 
 
 def may_mix(options: Mapping[str, Any], marks: Collection[str]) -> bool:
-    """Tell whether a model's options, or its replicas', allow all these fingerprints in one run.
+    """Tell whether one run may mix replies with all these fingerprints.
+
+    The options of the model, or of its replicas, may allow several.
 
     >>> may_mix({"fingerprints": ["a", "b"]}, {"a", "b"}), may_mix({"options": {"fingerprints": ["*"]}}, {"a", "b"})
     (True, True)
@@ -64,9 +66,10 @@ def _are_allowed(allowed: frozenset[str], marks: Collection[str]) -> bool:
 def _contradictions(
     one: Mapping[str, Any], other: Mapping[str, Any], same: Sequence[str] = ()
 ) -> Iterator[tuple[str, Any, Any]]:
-    """Yield the fields in which two settings cannot belong to one model, with both values.
+    """Yield the fields in which two settings cannot belong to one model.
 
-    `same` are other names of the model, in addition to those declared in the settings.
+    Both values come with each field. `same` are other names of the model, in addition to those declared in the
+    settings.
     """
     same = (*same, *one.get(SAME, ()), *other.get(SAME, ()))
     for key in (MODEL, LISTED):
@@ -365,7 +368,9 @@ class Listing:
 
 
 def listing_of(body: Any) -> Listing:
-    """Read the listing in the body of `GET /v1/models`, as far as it is one.
+    """Read the listing in the response body of `GET /v1/models`.
+
+    It passes over whatever does not belong in a listing.
 
     >>> listing_of({"data": [{"id": "toy", "owned_by": "vllm"}]})
     Listing(kind='vllm', models=('toy',), version='', details={'toy': '{}'})

@@ -187,7 +187,10 @@ class LlamaCppEngine:
         ]
 
     async def _next(self, prompt: list[int], tokens: set[int]) -> dict[int, tuple[str, float, bool]]:
-        """Return each of these next tokens' text and log-probability, and whether it is the likeliest."""
+        """Return the text and log-probability of each of these next tokens.
+
+        The last value of each tells whether the token is the likeliest.
+        """
         for most in LISTED:
             body = {"prompt": prompt, "max_tokens": 1, "temperature": 0.0, "logprobs": most}
             response = await self._asked(self._ask("/v1/completions", body))
@@ -281,7 +284,9 @@ def own_options(options: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def faults_of_numbers(options: Mapping[str, Any]) -> Iterator[tuple[Key, str]]:
-    """Yield the numbers that llama.cpp accepts but cannot work with, each with its key and fault.
+    """Yield the faults of numbers with which llama.cpp cannot work.
+
+    llama.cpp accepts such numbers nevertheless. Each fault comes with its key.
 
     >>> [*faults_of_numbers({"n_batch": 2, "cpuparams": {"n_threads": 0}})][-1]
     (('options', 'n_batch'), 'is 2; write n_parallel (4) or more')
@@ -358,7 +363,7 @@ def _library() -> Any:
 
 
 def _set_options(target: Any, options: Mapping[str, Any], key: Key) -> Iterator[tuple[Key, str]]:
-    """Set these options in llama.cpp's parameters, and yield the faults of those that it refuses."""
+    """Set options in llama.cpp's parameters, and yield the faults of refused ones."""
     names = [name for name in dir(target) if not name.startswith("_")]
     for name, value in options.items():
         where, word, present = (*key, name), str(value).lower(), getattr(target, name, None)

@@ -45,7 +45,10 @@ class Port:
             return json.loads(await response.read())
 
     async def prompt(self, body: Body) -> tuple[str, list[int]]:
-        """Return the text of a request's prompt, with the chat template applied, and its tokens."""
+        """Return the text and tokens of a request's prompt.
+
+        The server applies the chat template to messages.
+        """
         response = body if "prompt" in body else await self.post("/apply-template", body, TOKENS)
         if "prompt" not in response:
             raise ValueError(error_text(response))
@@ -86,7 +89,7 @@ class Blocks:
         self._prompts: dict[int, Sequence[int]] = dict.fromkeys(range(slots), ())  # least recently used first
 
     async def answer(self, path: str, body: Body) -> Any:
-        """Wait for a turn, then ask as if the request were the server's only one."""
+        """Wait for a turn, then ask as if no other request existed."""
         tokens = await self._tokens(body) if self._reuse else []
         async with self._turn:
             if self._busy is not None:  # this request's batches must hold no tokens of that one

@@ -92,7 +92,7 @@ def split_reasoning(text: str, *, cut: bool = False, opened: str = "") -> Split:
 
 
 def opened_by(prompt: str) -> str:
-    r"""Return the mark with which a prompt opens the thought of its reply, or "".
+    r"""Return the mark by which a prompt opens its reply's thought, or "".
 
     >>> opened_by("What is 2 + 3?<|assistant|><think>\n"), opened_by("What is 2 + 3?")
     ('<think>\n', '')
@@ -221,7 +221,10 @@ def _is_alone(text: str, mark: _Mark) -> bool:
 
 
 def without_blank_lines(text: str) -> str:
-    """Remove blank lines before a text, and keep the first line's indentation, which may be code."""
+    """Remove blank lines before a text.
+
+    The first line keeps its indentation, for it may be code.
+    """
     return re.sub(r"\A(?:[^\S\n]*\n)+", "", text)
 
 

@@ -102,7 +102,9 @@ def create(engine: str, table: ModelTable) -> Engine:
 
 
 def check_options(engine: str, table: ModelTable) -> None:
-    """Check the options and files of a model as a run does first, without starting anything.
+    """Check a model's options and files, without starting anything.
+
+    A run makes the same check first.
 
     Raises
     ------

@@ -41,9 +41,10 @@ class Template(NamedTuple):
 
 
 def refuse_broken_template(table: ModelTable, requests: Sequence[Request]) -> None:
-    """Render chats with the template in a model's table or local folder, if there is one.
+    """Refuse a chat template that can render none of these requests.
 
-    Some templates need a message's text as a list of parts, so each chat is tried in both forms. One success is enough.
+    The model's table or local folder may hold such a template. Some templates need a message's text as a list of parts,
+    so each chat is tried in both forms. One success is enough.
 
     Raises
     ------
@@ -131,7 +132,7 @@ def _environment() -> Environment:
 
 
 def _token(value: Any) -> str:
-    """Return the text of a special token, which is written alone or in a table."""
+    """Return a special token's text, given alone or in a table."""
     value = value.get("content") if isinstance(value, dict) else value
     return value if isinstance(value, str) else ""
 

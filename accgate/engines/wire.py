@@ -178,10 +178,10 @@ def reply_of(body: Any, limit: float = 0.0) -> Reply:
 
 
 def _acceptance(body: Mapping[str, Any], choice: Mapping[str, Any], tokens: int | None) -> float | None:
-    """Return the reply's tokens per decoding step as vLLM, TensorRT-LLM, SGLang or llama.cpp reports it.
+    """Return the reply's tokens per decoding step, as the server reports them.
 
-    llama.cpp reports nothing for a reply without drafts. Its first token comes from the prompt, and each step adds one
-    token to the accepted draft.
+    vLLM, TensorRT-LLM, SGLang and llama.cpp report them. llama.cpp reports nothing for a reply without drafts. Its
+    first token comes from the prompt, and each step adds one token to the accepted draft.
     """
     metrics, meta, timings = _table(body, "metrics"), _table(choice, "meta_info"), _table(body, "timings")
     verified, accepted = _count(meta.get("spec_verify_ct")), _count(timings.get("draft_n_accepted"))
@@ -197,7 +197,7 @@ def _acceptance(body: Mapping[str, Any], choice: Mapping[str, Any], tokens: int 
 
 
 def drafted_length(metrics: Mapping[str, Any], tokens: int | None) -> float | None:
-    """Return tokens per decoding step of a reply with this many tokens, from vLLM's metrics.
+    """Return a reply's tokens per decoding step, from vLLM's metrics.
 
     vLLM counts only steps with a draft, so a drafter that falls silent would not show. Here each other token counts as
     a step, except the first, which comes from the prompt.
@@ -410,7 +410,10 @@ def errors_in(body: Any) -> list[dict[Any, Any]]:
 
 
 def error_text(body: Any) -> str:
-    """Return the message of an error body in one short line, however the server wraps it."""
+    """Return the message of an error body in one short line.
+
+    The message may stand alone or be wrapped in a table.
+    """
     error = body.get("error", body) if isinstance(body, dict) else body
     if isinstance(error, dict):
         error = error.get("message", error)

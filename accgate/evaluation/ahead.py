@@ -189,7 +189,7 @@ class Places:
         return None
 
     def free(self, place: int, record: Record) -> None:
-        """Note that the record of a place has finished, and let waiting callers look again."""
+        """Free the place of a finished record, and wake waiting callers."""
         self._saturation.end(self._began.pop(place), work_in(record))
         self._telling += place in self._tellers
         self._tellers.discard(place)

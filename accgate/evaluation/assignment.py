@@ -47,7 +47,10 @@ class Assignment:
         return self._most(self.max_failed)
 
     def is_beyond(self, records: Sequence[Record]) -> bool:
-        """Tell whether more records failed, or hold no answer, than the whole check may have."""
+        """Tell whether more records failed or are unread than the check allows.
+
+        The limits are those of the whole check.
+        """
         figures = Figures.of(records)
         attacked = int(figures.columns["attacked_unread"].sum())
         return int(figures.failed.sum()) > self.most_failed or self.is_unread(self.unread_in(figures), attacked)
@@ -127,7 +130,10 @@ class Observer:
         """Take note of what the next evaluation is compared with."""
 
     def measures(self, speed: Callable[[], Speed | None]) -> None:
-        """Take note of a function that returns the engine's speed, None while that is unknown."""
+        """Take note of a function that returns the engine's speed.
+
+        The function returns None while the speed is unknown.
+        """
 
     def started(self, model: str, task: str, total: int, kept: Sequence[Record]) -> None:
         """Take note that an evaluation of `total` records begins.

@@ -198,7 +198,7 @@ def repository_of(folder: Path) -> Path:
 
 
 def theta_of(task: str) -> float:
-    """Return the drop in points that a task of the library sets, or the default."""
+    """Return a library task's own drop in points, or the general default."""
     own = _definition_of(task).theta
     return THETA if own is None else own
 

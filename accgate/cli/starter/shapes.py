@@ -115,7 +115,10 @@ class Rows:
         return next(filter(None, matching), [])
 
     def all(self, name: str, kind: type | tuple[type, ...]) -> bool:
-        """Tell whether all values of a column are of a type, and none is empty."""
+        """Tell whether all values of a column have this type.
+
+        No value may be an empty list.
+        """
         return all(isinstance(value, kind) and value != [] for value in self.values(name))
 
 

@@ -170,7 +170,10 @@ class Client:
         return self._refusal(base, path, status, headers, body, sent)
 
     def _passing(self, text: str, status: int, headers: Any, body: Any) -> Fault | None:
-        """Return the fault of an answer whose request may succeed later, if this status is one."""
+        """Return the fault of an answer whose request may succeed later.
+
+        The fault is None for any other status.
+        """
         if "insufficient_quota" in codes_of(body):
             raise CannotEvaluate(f"{text}; the key's quota is used up: raise it, then go on with --resume")
         loading = status == 503 and "loading" in text.lower()  # as llama.cpp says it after a restart
@@ -193,7 +196,7 @@ class Client:
         raise RequestFailed(text + hint + context_hint(message) + field_hint(body, request, self._fields))
 
     async def listing(self, base: str, *, strict: bool = False) -> Listing | Fault:
-        """Ask a server what it serves, or return a fault where it cannot say so yet.
+        """Ask a server what it serves, or return why it does not say.
 
         With `strict` a refused key is a fault too; otherwise a server may refuse the list alone.
 
@@ -235,9 +238,9 @@ class Client:
             return ""
 
     async def _get(self, base: str, url: str, seconds: float) -> tuple[int, Mapping[str, str], bytes]:
-        """Return status, headers and body of a GET, and follow redirects only within the server.
+        """Return status, headers and body of a GET.
 
-        No other server gets the key.
+        It follows redirects only within the server, so that no other server gets the key.
         """
         import aiohttp
 
@@ -383,7 +386,9 @@ def connection_fault(error: Exception) -> str:
 
 
 def root_of(base: str) -> str:
-    """Return the URL of a server without the API's version, where `/health` and `/version` are.
+    """Return the URL of a server without the API's version.
+
+    The server answers `/health` and `/version` there.
 
     >>> root_of("http://127.0.0.1:8000/v1")
     'http://127.0.0.1:8000'

@@ -133,7 +133,10 @@ class Endpoints:
         self._changed.set()
 
     def note_refusal(self, endpoint: Endpoint, wait: float = 0.0) -> None:
-        """Let a server rest that took no connection, for `wait` seconds or longer each time."""
+        """Let a server rest that took no connection.
+
+        It rests for at least `wait` seconds, and longer each time.
+        """
         now = self._clock()
         endpoint.unsure = True
         if endpoint.refusals == 0 or endpoint.rests_until <= now:  # of requests refused together only the first counts
@@ -305,7 +308,10 @@ class Dispatcher:
             return endpoint.mute if endpoint.unsure else None
 
     async def _mute(self, endpoint: Endpoint) -> Fault | None:
-        """Return why a server does not say what it serves, or None where that is unchanged."""
+        """Return why a server does not say what it serves, or None.
+
+        The answer is None where nothing has changed.
+        """
         if not endpoint.listed:
             return None
         listing = await self.client.listing(endpoint.url)

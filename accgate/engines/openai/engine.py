@@ -43,9 +43,10 @@ _allowed: list[int] = []  # connections of each open engine, such as a model's a
 
 
 class OpenAIEngine:
-    """A client that spreads requests over a model's servers and retries what may yet succeed.
+    """A client that spreads requests over a model's servers.
 
-    `folder` is where the command of `serve` runs, and where its log's path starts; `wall` keeps files from it.
+    It retries what may yet succeed. `folder` is where the command of `serve` runs, and where its log's path starts;
+    `wall` keeps files from it.
     """
 
     def __init__(
@@ -92,7 +93,10 @@ class OpenAIEngine:
         return asyncio.run(self.reach(strict=True))
 
     def beginning(self, request: Request) -> str | None:
-        """Say what is wrong with how a raw prompt begins, by the first server's tokens."""
+        """Say what is wrong with how a raw prompt begins.
+
+        The first server's tokens show it.
+        """
         if self._options.serve:
             return None
         prompt = str(body_of(request, self._model)["prompt"])
@@ -133,7 +137,10 @@ class OpenAIEngine:
         return tuple(answer.about(self._model) for answer in answers)
 
     async def start(self) -> None:
-        """Start the server if `serve` says how, and check that every server has the model."""
+        """Start the server if needed, and check that every server has the model.
+
+        The option `serve` says how to start it.
+        """
         options = self._options
         key = "" if options.api_key_env is None else key_of(options.api_key_env)
         allow_connections(self.concurrency)
@@ -277,7 +284,9 @@ class OpenAIEngine:
 
 
 def renamed(body: dict[str, Any], fields: Mapping[str, str | Literal[False]]) -> dict[str, Any]:
-    """Rename some fields of a request's body, and leave out those whose new name is False.
+    """Rename some fields of a request's body, and leave out others.
+
+    It leaves out a field whose new name is False.
 
     >>> renamed({"model": "m", "max_tokens": 4, "seed": 1}, {"max_tokens": "max_completion_tokens", "seed": False})
     {'model': 'm', 'max_completion_tokens': 4}

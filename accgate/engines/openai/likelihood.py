@@ -28,9 +28,9 @@ class NoEcho(Exception):
 
 @dataclass(frozen=True)
 class Echoed:
-    """A prompt's tokens with their text, their log-probability, and the best one at their place.
+    """A prompt's tokens with their text and log-probabilities.
 
-    The first token has no log-probability.
+    `best` holds the best log-probability at each place. The first token has no log-probability.
     """
 
     tokens: tuple[str, ...]

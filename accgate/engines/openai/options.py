@@ -109,7 +109,9 @@ OPERATIONAL = operational_of(Options)
 
 
 def option_text(name: str, value: Any) -> str:
-    """Write an option of the openai engine as TOML, or "" where validation would refuse it.
+    """Write an option of the openai engine as TOML.
+
+    The text is empty where validation would refuse the option.
 
     >>> option_text("fields", {"top_k": False}), option_text("fields", {"messages": False})
     ('fields = { top_k = false }', '')
@@ -204,7 +206,9 @@ def field_hint(body: Any, sent: Mapping[str, Any], fields: Mapping[str, Any]) ->
 
 
 def context_hint(message: str) -> str:
-    """Say what to do where prompt and reply exceed the model's context, or return "".
+    """Say what to do where prompt and reply exceed the model's context.
+
+    The hint is empty for any other message.
 
     >>> context_hint("This model's maximum context length is 2048 tokens"), context_hint("no such option")
     ('; prompt and max_tokens must fit in the context: shorten the prompt, lower max_tokens, or serve more context', '')

@@ -1,4 +1,7 @@
-"""How fast a server takes requests, and how many at once, learned from what it refuses."""
+"""The pace at which a server takes requests, learned from its refusals.
+
+It also limits how many requests run at once.
+"""
 
 import math
 import random
@@ -55,7 +58,10 @@ class Pace:
         self.quiet_until = 0.0
 
     def delay(self, in_flight: int) -> float | None:
-        """Return the seconds until one more request may start, or None where one must end first."""
+        """Return the seconds until one more request may start.
+
+        The delay is None where a request must end first.
+        """
         now = self._clock()
         if now < self.quiet_until:
             return self.quiet_until - now

@@ -82,7 +82,10 @@ class Family:
         return self._none_left and not self._groups()
 
     def _groups(self) -> set[int]:
-        """Return the live process groups of the command and of children that left its group."""
+        """Return the process groups in which the command's processes live.
+
+        Children may have left the command's own group.
+        """
         groups = set[int]()
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self._leader, 0)

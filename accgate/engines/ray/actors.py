@@ -105,7 +105,10 @@ class Host:
         return await self._outcome(score(request, continuations))
 
     async def _outcome(self, answer: Awaitable[T]) -> T | Answered | Exception:
-        """Return what the engine answers or its error, and who answers where it asks servers."""
+        """Return what the engine answers, or its error.
+
+        An engine that asks servers also says who answered.
+        """
         try:
             value = await answer
         except Exception as error:

@@ -1,4 +1,4 @@
-"""The connection to a Ray cluster, the watch over it, and the room on its nodes.
+"""A Ray cluster's connection, the watch over it, and room on its nodes.
 
 A run needs the cluster's head and the node that this process is connected to. Ray ends a process whose head was away
 for 60 seconds, with exit code 1 and unfinished writes.
@@ -295,11 +295,11 @@ def probe(address: str) -> None:
 
 
 def room_for(nodes: Sequence[Resources], parts: Sequence[Resources], most: int) -> int:
-    """Return for how many replicas of these parts the nodes have room, up to `most`.
+    """Count the replicas of these parts that fit on the nodes.
 
-    Each part is whole on one node. A fraction of a GPU is one GPU's: two have no room for three parts of 0.6, which are
-    1.8 together. The nodes must hold each kind of part by itself, and all amounts in total. So the number may be too
-    large for parts that hinder each other, and it is never too small.
+    The count is at most `most`. Each part is whole on one node. A fraction of a GPU is one GPU's: two have no room for
+    three parts of 0.6, which are 1.8 together. The nodes must hold each kind of part by itself, and all amounts in
+    total. So the number may be too large for parts that hinder each other, and it is never too small.
 
     >>> one = [{"CPU": 8.0, "GPU": 2.0}]
     >>> room_for(one, [{"CPU": 1.0, "GPU": 1.0}], 9), room_for(one, [{"GPU": 0.5}], 9), room_for(one, [{"TPU": 1.0}], 9)

@@ -228,7 +228,10 @@ class Replicas:
 
 
 async def end(replica: Replica) -> None:
-    """End a replica that did not come up, and free within `ENDING` what it loaded."""
+    """End a replica that did not come up, and free its resources.
+
+    The replica may take the time `ENDING` to stop by itself.
+    """
     try:
         await at_most(ENDING, replica.stop())
     finally:

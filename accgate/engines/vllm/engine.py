@@ -423,7 +423,7 @@ class VllmEngine:
         return final
 
     def describe(self) -> EngineInfo:
-        """Return vLLM's version, its processors or GPUs, and the versions of what it builds on."""
+        """Return vLLM's version, its hardware, and the versions of its libraries."""
         import torch
         import vllm
         from vllm.platforms import current_platform

@@ -118,7 +118,9 @@ def own_options(table: ModelTable) -> tuple[Own, dict[str, Any]]:
 
 
 def weights(name: str, folder: Path, key: Key) -> str:
-    """Make the path of a folder or file of weights absolute, and keep a hub id.
+    """Make the path to a model's weights absolute, and keep a hub id.
+
+    The path may name a folder or a file.
 
     Raises
     ------
@@ -246,7 +248,10 @@ def _type_faults(error: ValidationError, value: Any) -> Iterator[tuple[tuple[str
 
 
 def _present(loc: Iterable[str | int], value: Any) -> tuple[tuple[str | int, ...], Any]:
-    """Return the part of a fault's path that the user wrote, and the value there."""
+    """Return the part of a fault's path that exists, with its value.
+
+    The user wrote only that part.
+    """
     where: tuple[str | int, ...] = ()
     for part in loc:
         in_list = isinstance(value, list) and isinstance(part, int) and part < len(value)

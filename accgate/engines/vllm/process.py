@@ -132,7 +132,10 @@ def _plain(text: str) -> str:
 
 
 def one_line(error: BaseException | str) -> str:
-    """Return an error's message in at most 400 characters, or its kind where it has none."""
+    """Return an error's message in one line, or else its kind.
+
+    The line has at most 400 characters.
+    """
     return clip(" ".join(str(error).split()) or type(error).__name__, 400)
 
 

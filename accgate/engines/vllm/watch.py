@@ -1,9 +1,9 @@
-"""A process that ends what vLLM started when its engine ends, even if accgate was killed.
+"""A process that ends what vLLM started when its engine ends.
 
-`python watch.py PID`, started by PID, notes the descendants of PID until a line comes on standard input. At the line
-`end ROOT ...` it ends those that descend from these processes. If PID or the input ends without that line, it kills all
-that are left. Then it removes the shared memory that only they had, because Python's own tracker of it may have been
-killed too.
+It works even if accgate was killed. `python watch.py PID`, started by PID, notes the descendants of PID until a line
+comes on standard input. At the line `end ROOT ...` it ends those that descend from these processes. If PID or the input
+ends without that line, it kills all that are left. Then it removes the shared memory that only they had, because
+Python's own tracker of it may have been killed too.
 """
 
 import contextlib
@@ -72,7 +72,10 @@ def watch(parent: int) -> None:
 
 
 def look(parent: int, seen: Seen, memory: Memory) -> None:
-    """Note the present descendants, and the shared memory that they and the process itself map."""
+    """Note the present descendants of a process, and their shared memory.
+
+    The shared memory of the process itself counts too.
+    """
     for number, process in descendants(parent).items():
         if number not in seen or seen[number].started != process.started:
             seen[number] = process
@@ -87,7 +90,10 @@ def roots_of(lines: str) -> list[int] | None:
 
 
 def below(roots: Sequence[int], seen: Seen) -> Seen:
-    """Return those processes that are one of the roots or descended from one when first seen."""
+    """Return the roots and the processes that descend from them.
+
+    The parent of a process is the one it had when first seen.
+    """
     family, generation = Seen(), {*roots}
     while generation:
         family |= {number: seen[number] for number in generation & seen.keys()}
@@ -96,7 +102,7 @@ def below(roots: Sequence[int], seen: Seen) -> Seen:
 
 
 def end(seen: Seen, memory: Memory, grace: float) -> None:
-    """Kill what is left after `grace` seconds, and remove shared memory that nobody uses then."""
+    """Kill what is left after `grace` seconds, and remove unused shared memory."""
     await_end(seen, grace)
     for process in living(seen):
         if not tracks_resources(process):

@@ -41,7 +41,10 @@ class CachedEngine:
         return new
 
     async def score(self, request: Request, continuations: Sequence[str]) -> list[LogProbs]:
-        """Return the log-probabilities of earlier runs, and the engine's for texts that no run asked."""
+        """Return the log-probabilities of texts, asking the engine only for new ones.
+
+        The cache holds what earlier runs asked.
+        """
         keys = {text: request_key(request, text) for text in continuations}
         scores = {text: kept for text, key in keys.items() if isinstance(kept := self._shelf.get(key), LogProbs)}
         await asyncio.sleep(0)  # many hits in a row must not keep other tasks waiting
