@@ -1,4 +1,7 @@
-"""The product in one screen, from plan to evaluate to decide, for every model and task."""
+"""The product in one screen, from planning and evaluating to deciding.
+
+It covers every model and task.
+"""
 
 from __future__ import annotations
 
@@ -102,7 +105,9 @@ def decide(plan: RunPlan, evaluated: EvaluatedRun) -> Result:
 
 
 def write(result: Result, plan: RunPlan, out: Path) -> Result:
-    """Write accgate.json into a run's folder, with the parts of the references that its report shows.
+    """Write accgate.json into a run's folder, with the references that it shows.
+
+    Only the parts of a reference that the report shows are copied.
 
     Raises
     ------

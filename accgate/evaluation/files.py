@@ -144,13 +144,16 @@ def _is_program(word: str, folder: Path) -> bool:
 
 
 def changed_content(earlier: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
-    """Name the files whose content differs between two settings of records that both name them."""
+    """Name the files whose content has changed between two settings of records.
+
+    Only files that both settings name count.
+    """
     tables = [table if isinstance(table := settings.get(FILES), Mapping) else {} for settings in (earlier, now)]
     return sorted(name for name in tables[0].keys() & tables[1].keys() if tables[0][name] != tables[1][name])
 
 
 def _holds_model(path: Path, project: Path) -> bool:
-    """Tell whether a path is the folder of a checkpoint, an adapter or a tokenizer.
+    """Tell whether a folder holds a checkpoint, an adapter or a tokenizer.
 
     A folder that contains the project is not one.
     """

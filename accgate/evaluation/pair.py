@@ -1,4 +1,7 @@
-"""Two models asked the same samples at the same time, until their finished samples decide."""
+"""The comparison of two models that answer the same samples at the same time.
+
+It ends when the samples that both have finished decide the check.
+"""
 
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -19,9 +22,10 @@ Records = tuple[Sequence[Record], Sequence[Record]]
 
 
 class SideBySide:
-    """The samples that both sides of a check have finished, and whether these decide it.
+    """The samples that both sides of a check have finished.
 
-    `decides` tells that from both sides' records of the first samples. Without it no side ends early.
+    `decides` tells from both sides' records of the first samples whether these decide the check. Without it no side
+    ends early.
     """
 
     def __init__(self, check: Check, decides: Decides | None) -> None:

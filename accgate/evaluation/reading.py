@@ -157,7 +157,10 @@ def unread_problem(records: Sequence[Record], max_unread: float) -> tuple[str, .
 
 
 def is_beyond_unread(records: Sequence[Record], max_unread: float) -> bool:
-    """Tell whether a larger share of plain or attacked replies than this holds no answer."""
+    """Tell whether more replies than `max_unread` allows hold no answer.
+
+    This share is the limit for plain and for attacked replies, each taken alone.
+    """
     return any(part is not None and part.share > max_unread for part in split_readings(records))
 
 
@@ -193,7 +196,7 @@ def _own_problem(records: Sequence[Record], readings: Readings, max_unread: floa
 
 
 def silence_cause(records: Sequence[Record]) -> str:
-    """Explain a loss whose replies are empty or cut off, and say what to do."""
+    """Explain a loss through empty or cut replies, and say what to do."""
     own, _ = split_readings(records)
     assert own is not None
     what, fix = _cause(records, own)
@@ -232,7 +235,10 @@ def kind_of_end(kind: str, finish_reason: str | None) -> str:
 
 
 def _reply_line(record: Record) -> str:
-    """Show the beginning and the end of a reply without an answer, in one line."""
+    """Show the beginning and end of a reply that holds no answer.
+
+    The text takes one line.
+    """
     text = visible((record.reply or "").strip()[:50_000])  # to make a reply of megabytes visible takes seconds
     if not text:
         within = "" if not record.reasoning else f", after reasoning that ends {_quote(record.reasoning[-WIDTH:])}"

@@ -205,9 +205,10 @@ def read_again(task: Task, sample: Sample, record: Record) -> tuple[str | None, 
 
 
 def reread(task: Task, record: Record) -> Record:
-    """Read a record anew once another reply shows that the prompt opens the model's thought.
+    """Read a record anew as a reply that begins within the model's thought.
 
-    A reply that was cut off without any mark then ended within its thought, and held no answer.
+    Another reply has shown that the prompt opens the thought. A reply that was cut off without any mark then ended
+    within its thought, and held no answer.
     """
     reply = record.reply
     is_within = record.finish_reason in CUT and record.reasoning is None and record.reading is not None

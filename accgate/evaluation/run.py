@@ -237,7 +237,7 @@ class _Run:
             until.callback(Prefetch(following[0], self.digests).end)
 
     async def _begin(self, engine: Engine, checks: Sequence[Check], *, starts: bool) -> None:
-        """Start a model's engine while the files of the model and its judges are read.
+        """Start a model's engine while model and judge files are read.
 
         Without `starts` no sample is left to ask, and the records of an earlier run name the engine. Nothing is noted
         once a stop is requested.
@@ -356,7 +356,10 @@ class _Run:
         return item
 
     def _files_of(self, check: Check) -> Mapping[str, str]:
-        """Return the digest of each file that a check's records depend on, by its name."""
+        """Return the digests of the files that a check's records depend on.
+
+        The keys are the names of the files.
+        """
         files = dict(self.content[check.planned_model.key])
         if check.judge is not None:
             marks = self.content[check.judge.key]

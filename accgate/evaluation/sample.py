@@ -62,9 +62,9 @@ class Asker:
         return self.assignment.task
 
     async def record(self, sample: Sample, repeat: int) -> Record:
-        """Ask one sample, as its part of the task is asked, and return its record.
+        """Ask one sample and return its record.
 
-        A record without a score has an error.
+        In a joined task, the sample's own part asks and scores it. A record without a score has an error.
         """
         task = self._task.part_of(sample)
         own = self if task is self._task else replace(self, assignment=replace(self.assignment, task=task))
@@ -227,7 +227,10 @@ class Asker:
         )
 
     def _check_recorded(self, sample: Sample, score: float | None) -> None:
-        """Refuse a recorded score outside the metric's range, which could hide losses of other samples."""
+        """Refuse a recorded score that lies outside the metric's range.
+
+        Such a score could hide losses of other samples.
+        """
         metric = self._task.metric
         if score is not None and not is_in_range(metric, score):
             recording = recording_of(self.engine)

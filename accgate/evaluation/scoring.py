@@ -189,7 +189,10 @@ def request_of(sampling: Sampling, sample: Sample, repeat: int, prompt: str, max
 
 
 def _mark(judge: JudgeTable, word: str | None) -> float:
-    """Return the mark that a judge's word stands for, NaN where it is no mark."""
+    """Return the mark that a judge's word stands for.
+
+    The result is NaN where the word is no mark.
+    """
     if judge.marks:
         return judge.marks.get(word or "", math.nan)
     try:
@@ -199,7 +202,10 @@ def _mark(judge: JudgeTable, word: str | None) -> float:
 
 
 class Scorers(AsyncExitStack):
-    """The scorings of a run, an asynchronous context that makes each once and closes all."""
+    """The scorings of a run, as an asynchronous context that closes them all.
+
+    It makes each scoring once.
+    """
 
     def __init__(self) -> None:
         super().__init__()

@@ -55,7 +55,9 @@ def finished_evaluation(
 
 
 def earlier_evaluation(assignment: Assignment, paths: RecordPaths, stops: StopRule | None) -> Evaluation | None:
-    """Build the evaluation that an earlier run finished, None where samples are left to ask.
+    """Build the evaluation that an earlier run finished.
+
+    The result is None where samples are left to ask.
 
     Raises
     ------
@@ -158,9 +160,10 @@ def _with_samples(check: Check, settings: dict[str, Any], paths: RecordPaths) ->
 
 
 def _task_beside(check: Check, samples: Samples, settings: Mapping[str, Any], paths: RecordPaths) -> Task:
-    """Return the task of a check of two sides, whose samples only its run knows.
+    """Return the task of a two-sided check with the samples of its run.
 
-    The prompts beside the records give their order. Both sides may have ended before the last sample.
+    Only the run of such a check knows its samples. The prompts beside the records give their order. Both sides may have
+    ended before the last sample.
 
     Raises
     ------
@@ -178,7 +181,10 @@ def _task_beside(check: Check, samples: Samples, settings: Mapping[str, Any], pa
 def _check_of(
     check: Check, settings: dict[str, Any], info: EngineInfo, paths: RecordPaths, stop_rule_of: StopRuleOf
 ) -> EvaluatedCheck:
-    """Return the check with its records, or with the problem that these are too few."""
+    """Return the check with its records.
+
+    If the records are too few, the result states that problem.
+    """
     records = read_log(paths.records)
     check_points(records, check.task, paths)
     present, places = in_fixed_order(check.task.samples.ids, check.repeats, records)

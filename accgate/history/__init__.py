@@ -1,1 +1,1 @@
-"""The history of a repository's runs: a file of lines, its tables and its page."""
+"""The history of a repository's runs, with its file, tables and page."""

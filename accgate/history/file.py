@@ -1,4 +1,4 @@
-"""The file of a history: reading, merging, and adding a run.
+"""The file of a history, and functions to read, merge and extend it.
 
 Damaged lines are kept and reported. The same runs always give the same bytes. Several processes may add to one file at
 once.
@@ -34,7 +34,10 @@ class History:
 
     @property
     def runs(self) -> tuple[Run, ...]:
-        """The runs, oldest first, each result once even if two jobs added it with different commits."""
+        """The runs, oldest first, with each result only once.
+
+        Two jobs may have added one result with different commits.
+        """
         runs = [line.run for line in self.lines if line.run is not None]
         return tuple({run.result or str(number): run for number, run in enumerate(runs)}.values())
 
@@ -99,7 +102,10 @@ def merge_histories(*histories: History) -> History:
 
 
 def _parts(text: bytes) -> Iterator[bytes]:
-    """Split a text where a whole line follows a torn one without a line break."""
+    """Split a text into a torn line and a whole one behind it.
+
+    Such a text lacks the line break between the two. Any other text stays in one piece.
+    """
     at = text.rfind(START)
     if at > 0 and read_line(text) is None and read_line(text[at:]) is not None:
         yield text[:at]
@@ -117,7 +123,10 @@ def _tidy(lines: Iterable[Line], damaged: Iterable[bytes], notes: Iterable[str] 
 
 
 def _is_begun(text: bytes, texts: Sequence[bytes]) -> bool:
-    """Tell whether a torn text is the beginning of a whole line, so that it can be dropped."""
+    """Tell whether a torn text is the beginning of a whole line.
+
+    Such a text can be dropped.
+    """
     at = bisect_left(texts, text)
     return at < len(texts) and texts[at].startswith(text)
 
@@ -155,10 +164,10 @@ def read_history(path: Path) -> History:
 
 
 def add_run(path: Path, run: Run) -> tuple[bool, History]:
-    """Append a run to a history, and return whether it was new, and the history with it.
+    """Append a run to a history, and tell whether it was new.
 
-    Several processes may do so at once: each holds the file's lock while it reads and writes one line. A line that
-    another writer left torn stays, and the new one begins after it.
+    The second result is the history with the run. Several processes may add runs at once: each holds the file's lock
+    while it reads and writes one line. A line that another writer left torn stays, and the new one begins after it.
 
     Raises
     ------
@@ -200,7 +209,7 @@ def write_merged(paths: Sequence[Path], out: Path) -> History:
 
 @dataclass(frozen=True)
 class Addition:
-    """The outcome of adding a run to a history on GitHub: the files to commit, and a message.
+    """The commit that adds a run to a history on GitHub.
 
     There are no files where the history has the run already.
     """
@@ -211,7 +220,9 @@ class Addition:
 
 
 def add_to(content: bytes, run: Run, *, name: str, page: Callable[[History], str] | None = None) -> Addition:
-    """Add a run to the content of a history, and with `page` make an index.html too.
+    """Add a run to the content of a history.
+
+    The `page` function adds an index.html to the files.
 
     Raises
     ------

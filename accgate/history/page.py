@@ -40,7 +40,10 @@ Ticks = tuple[tuple[float, str], ...]  # places on an axis, and their texts
 
 @dataclass(frozen=True)
 class Chart:
-    """Paths and places in a drawing of WIDTH x HEIGHT, and a description in words."""
+    """Paths and places in the drawing of a check's history.
+
+    The drawing measures WIDTH x HEIGHT, and `words` describes it.
+    """
 
     words: str
     band: str
@@ -116,7 +119,10 @@ def _values(step: Step) -> list[float]:
 
 
 def _spans(steps: Sequence[Step]) -> list[range]:
-    """Return the stretches of runs with the same reference, all with an error or all without."""
+    """Return the stretches of runs that have the same reference.
+
+    Either all runs of a stretch have an error, or none has one.
+    """
     stretches = accumulate(step.changed for step in steps)
     keys = [
         (stretch, step.levels.reference is None, step.point.error is None)
@@ -127,14 +133,20 @@ def _spans(steps: Sequence[Step]) -> list[range]:
 
 
 def _level(steps: Sequence[Step], span: range, errors: float, x: Axis, y: Axis) -> str:
-    """Draw the reference of each run of a stretch as a flat piece, raised by `errors` standard errors."""
+    """Draw the reference of each run of a stretch as a flat piece.
+
+    Each piece is raised by `errors` standard errors.
+    """
     heights = [y.pixel(_high(steps[at], errors)) for at in span]
     flat = "".join(f"V{height}H{x.pixel(at + 1)}" for at, height in zip(span, heights, strict=True))
     return f"M{x.pixel(span.start)} {heights[0]}{flat}"
 
 
 def _band(steps: Sequence[Step], span: range, x: Axis, y: Axis) -> str:
-    """Draw the area in which chance alone puts the mean, by each run's own error."""
+    """Draw the area in which chance alone puts the mean.
+
+    Each run's own error gives the area's height at that run.
+    """
     back = "".join(f"V{y.pixel(_high(steps[at], -BAND))}H{x.pixel(at)}" for at in reversed(span))
     return f"{_level(steps, span, BAND, x, y)}{back}Z"
 
@@ -193,7 +205,10 @@ def html_page(history: History, check: str | None = None) -> str:
 
 
 def _view(series: Series) -> tuple[Series, Chart | None, list[tuple[VerdictName, tuple[str, ...]]], str]:
-    """Return a check with its chart, its latest runs, newest first, and a sentence on its drift."""
+    """Return a check with its chart, latest runs and a sentence on drift.
+
+    The newest run comes first.
+    """
     rows = [(step.point.verdict, cells(step)) for step in series.steps[: -ROWS - 1 : -1]]
     return series, chart_of(replace(series, steps=series.steps[-SHOWN:])), rows, _drift(series)
 

@@ -1,6 +1,6 @@
-"""Pooling: runs of main join the references of their checks.
+"""Pooling, by which runs of main join the references of their checks.
 
-Only a run that agrees with the first one of its reference does, so that references follow no slow decline.
+Only a run that agrees with the first one of its reference joins it, so that references follow no slow decline.
 """
 
 from __future__ import annotations
@@ -84,11 +84,11 @@ def pool(config: Config, path: Path, *, commit: str, writes: bool = True) -> tup
 
 
 def inequality(reference: Scores, runs: int, candidate: Scores, anchor: Scores | None = None) -> str | None:
-    """Describe how a run differs from the first run of its reference or from the anchor, if it does.
+    """Describe how a run differs from its reference's first run or the anchor.
 
-    The test is exact for 0/100 scores, two-sided at `LEVEL`. It ignores later runs of the reference, so that a series
-    of small declines is not followed step by step. It has the same power in both directions, so that lucky and unlucky
-    runs of a healthy model are left out alike.
+    The result is None if the run differs from neither. The test is exact for 0/100 scores, two-sided at `LEVEL`. It
+    ignores later runs of the reference, so that a series of small declines is not followed step by step. It has the
+    same power in both directions, so that lucky and unlucky runs of a healthy model are left out alike.
 
     Parameters
     ----------
@@ -120,7 +120,10 @@ class _Rule:
     engines: Mapping[str, EngineInfo]
 
     def decide(self, item: EvaluatedCheck) -> tuple[str, Callable[[Replacements], Path] | None]:
-        """Return why a run joins a check's reference or not, and the function that adds it."""
+        """Decide whether a run joins a check's reference, and return the reason.
+
+        The second result is the function that adds the run. It is None for a run that stays out.
+        """
         reference, evaluation, scored = item.check.recorded, item.evaluation, isinstance(item.check.reference, Scores)
         if reference is None or reference.scores is None or evaluation is None or not scored:
             return "its check has no recorded scores to compare with", None

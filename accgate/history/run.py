@@ -98,7 +98,9 @@ class Line:
 
 
 def line_of(run: Run) -> Line:
-    """Write the line of a run, with a digest as its id that shows whether it was cut or changed.
+    """Write the line of a run, with a digest as its id.
+
+    The digest shows whether the line was cut or changed.
 
     >>> run = Run("2026-11-21T11:16:44+00:00", "c0ffee", "pass", ())
     >>> read_line(line_of(run).text).run == run, read_line(line_of(run).text.replace(b"pass", b"fail"))
@@ -135,7 +137,10 @@ def read_line(text: bytes) -> Line | None:
 
 
 def _line_text(row: dict[str, Any]) -> tuple[str, bytes]:
-    """Return id and text of a line, which are the same for the same content everywhere."""
+    """Return the id and the text of a line.
+
+    Both are the same for the same content everywhere.
+    """
     text = json.dumps(row, sort_keys=True, separators=(",", ":"), allow_nan=False)
     id_ = hashlib.sha256(text.encode()).hexdigest()[:16]
     return id_, START + f'{id_}",{text[1:]}'.encode()
@@ -177,7 +182,10 @@ def _utc_text(when: datetime) -> str:
 
 
 def _point(verdict: Verdict, config: Config | None) -> Point:
-    """Make the point of a check, with the figures that have the same names in its verdict."""
+    """Make the point of a check from its verdict.
+
+    The figures of the point have the same names in the verdict.
+    """
     from accgate.references.store import baseline_of
 
     model = verdict.model or ""
@@ -189,7 +197,10 @@ def _point(verdict: Verdict, config: Config | None) -> Point:
 
 
 def _against(verdict: Verdict, config: Config | None) -> Against:
-    """Return the reference's figures, and its digest and date where its file can be read."""
+    """Return the reference's figures, with its digest and date.
+
+    Digest and date come from the reference's file, if it can be read.
+    """
     from accgate.inputs.paths import file_digest
     from accgate.inputs.toml import read_toml
     from accgate.references.store import baseline_of, file_of
@@ -215,7 +226,10 @@ def _against(verdict: Verdict, config: Config | None) -> Against:
 
 
 def _whole_mean(about: Mapping[str, Any], mean: float, n: int | None) -> float | None:
-    """Return the reference's mean on all its samples, unless the run cannot have used this reference."""
+    """Return the reference's mean on all its samples.
+
+    The result is None if the run cannot have used this reference.
+    """
     whole, count = about.get("mean"), about.get("n")
     if not isinstance(whole, (int, float)) or not isinstance(count, int) or n is None or not math.isfinite(whole):
         return None

@@ -20,7 +20,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Levels:
-    """Reference, mean and gamma of a check in one run, in points, as far as they exist."""
+    """Reference, mean and gamma of a check in one run, in points.
+
+    A level that does not exist is None.
+    """
 
     reference: float | None
     mean: float | None
@@ -76,7 +79,10 @@ class Step:
 
     @property
     def digits(self) -> int:
-        """Digits behind the point that keep the check's figures apart, as in the run's report."""
+        """Digits behind the point that keep the check's figures apart.
+
+        The run's report shows as many digits.
+        """
         level = self.levels
         return max(digits_of_means(level.reference, level.mean, level.gamma), digits_apart((self.point.error, 0.0)))
 
@@ -86,7 +92,10 @@ class Step:
 
     @property
     def samples(self) -> str:
-        """How many samples the check used, and of how many where the test stopped early."""
+        """Number of samples that the check used, as text.
+
+        The text adds the largest possible number if the test stopped early.
+        """
         n, most = self.point.n, self.point.n_max
         return f"{n:,}" if most is None or n >= most else f"{n:,} of {most:,}"
 
@@ -214,7 +223,10 @@ WIDEST = 60  # runs in the line of bars
 
 
 def print_history(console: Console, series: Sequence[Series], *, last: int) -> None:
-    """Print a line of bars for each check over many runs, and a table of the `last` ones."""
+    """Print a line of bars and a table of runs for each check.
+
+    The table shows the `last` runs.
+    """
     from rich.text import Text
 
     from accgate.report.terminal import COLOURS, print_paragraph, print_table

@@ -20,9 +20,10 @@ BENCHMARK = re.compile(rf"(?P<dataset>{NAME})(?::(?P<task>[\w.-]+))?(?:@(?P<revi
 
 
 def read_benchmark(text: str) -> re.Match[str]:
-    """Read ORG/NAME[:TASK_ID][@REVISION].
+    """Read the name of a benchmark on the Hub.
 
-    That is a dataset of the Hub that is a benchmark, the task's id in its eval.yaml, and the dataset's commit.
+    The form ORG/NAME[:TASK_ID][@REVISION] gives a dataset of the Hub that is a benchmark, the task's id in its
+    eval.yaml, and the dataset's commit.
 
     Raises
     ------

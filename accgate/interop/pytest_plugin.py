@@ -136,7 +136,10 @@ def _failure(result: Result, out: Path) -> str:
 
 
 def _answer(name: str, text: str | None, *, of_end: bool = False) -> Sequence[str]:
-    """Write the beginning of a text, or its end, on one line, and nothing for None."""
+    """Write the beginning or the end of a text on one line.
+
+    A text of None gives no line.
+    """
     from accgate.text import clip, visible
 
     if text is None:

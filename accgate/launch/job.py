@@ -1,4 +1,4 @@
-"""A run over a cluster, its file for Slurm, and the submission of a file."""
+"""A run over a cluster, with its Slurm file and its submission."""
 
 import re
 import shlex
@@ -86,9 +86,9 @@ class Job:
         return f"{self._run()} --out {shlex.quote(str(self.out))}"
 
     def run_shard(self, index: str, out: str) -> str:
-        """Return the shell command that evaluates a shard, which stops early together with the others.
+        """Return the shell command that evaluates a shard.
 
-        `index` and `out`, the folder of all shards, are shell words.
+        The shard stops early together with the others. `index` and `out`, the folder of all shards, are shell words.
         """
         return f"{self._run()} --shard {index}/{self.shards} --together {out}"
 
@@ -110,7 +110,9 @@ class Job:
 
 
 def seconds_of(text: str) -> int:
-    """Read a time such as 90m, 4h, 2d or 1:30:00, in seconds.
+    """Read a time such as 90m, 4h or 2d, in seconds.
+
+    The form 1:30:00 gives hours, minutes and seconds.
 
     Raises
     ------

@@ -61,7 +61,10 @@ def indexed_job(job: Job) -> str:
 
 
 def merge_commands(job: Job) -> list[str]:
-    """Return the shell commands that wait for the shards, start the merge and show its verdict."""
+    """Return the shell commands that merge the shards and show the verdict.
+
+    The commands wait for the shards first.
+    """
     patch = shlex.quote('{"spec":{"suspend":false}}')
     timeout = f"--timeout={job.seconds or 86400}s"
     return [
@@ -135,7 +138,10 @@ def _head(version: str, kind: str, name: str, queue: str | None) -> dict[str, An
 
 
 def _pod(job: Job, command: Sequence[str] | None, gpus: int, restart: str | None = None) -> dict[str, Any]:
-    """Return a pod's template, with the volume and the shared memory that vLLM's processes need."""
+    """Return a pod's template, with a volume and shared memory.
+
+    The processes of vLLM need the shared memory.
+    """
     mounts = [{"name": "work", "mountPath": str(job.config.parent)}, {"name": "shm", "mountPath": str(SHARED_MEMORY)}]
     container: dict[str, Any] = {"name": "accgate", "image": job.image, "volumeMounts": mounts}
     if command is not None:

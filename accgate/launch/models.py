@@ -19,10 +19,10 @@ PARALLEL = ("tensor_parallel_size", "pipeline_parallel_size", "prefill_context_p
 
 
 def gpus_of_shard(config: Config, gpus: int | None) -> int:
-    """Return the GPUs of a shard, which the largest of its models and judges takes.
+    """Return the number of GPUs that a shard takes.
 
-    Models are loaded one after the other, and a judge in process uses the same GPUs as the model that it marks. `gpus`
-    is the user's number, or None.
+    The model or judge that takes the most GPUs sets the number. Models are loaded one after the other, and a judge in
+    process uses the same GPUs as the model that it marks. `gpus` is the user's number, or None.
 
     Raises
     ------

@@ -107,10 +107,10 @@ def _is_mark(character: str) -> bool:
 
 
 def filled(form: Form, text: str, *, as_published: bool = False) -> str:
-    """Return the form of a text, or its form as a label where that is empty.
+    """Return the form of a text, or else its form as a label.
 
-    A text that says something is then never compared as an empty answer: `A` is compared as `a`. As published scripts
-    have it, nothing stays nothing.
+    The label replaces an empty form. A text that says something is then never compared as an empty answer: `A` is
+    compared as `a`. As published scripts have it, nothing stays nothing.
 
     >>> filled(squad_form, "The end."), filled(squad_form, "A"), filled(squad_form, "A", as_published=True)
     ('end', 'a', '')

@@ -318,7 +318,10 @@ def _with_boxes(text: str, labels: _Labels, texts: dict[str, str]) -> str:
 
 
 def _with_prefix(text: str, labels: _Labels, texts: dict[str, str]) -> str:
-    """Write "Answer:" for an "A:" before a label or another option's text."""
+    """Replace the abbreviated prefix of an answer by the whole word.
+
+    An "A:" becomes "Answer:" if a label or another option's text follows.
+    """
     match = re.search(r"(?m)^\W{0,3}A\s*:\s*", text)
     if match is None or re.search(r"\n\W{0,3}B\s*:", text):
         return text
@@ -343,9 +346,10 @@ def _without_denied(text: str, labels: _Labels) -> str:
 
 
 def _of_lines(text: str, labels: _Labels, texts: dict[str, str]) -> Iterator[tuple[str, str]]:
-    """Yield labels that are alone, or with their text, on the first or last line.
+    """Yield labels that stand alone on the first or last line.
 
-    Options whose text is stated as the answer follow, with the kind "text".
+    A label may have its option's text beside it. Options whose text is stated as the answer follow, with the kind
+    "text".
     """
     lines = text.split("\n")
     for line in dict.fromkeys((lines[0], lines[-1])):

@@ -162,7 +162,7 @@ def _jsonschema() -> Any:
 
 @lru_cache(maxsize=256)
 def _validator(text: str, formats: bool) -> Callable[[Any], bool]:
-    """Return the function that tells whether a value keeps to the schema in a text."""
+    """Return the function that checks a value against a schema given as text."""
     jsonschema = _jsonschema()
     from jsonschema_specifications import REGISTRY
     from referencing.exceptions import Unresolvable

@@ -168,9 +168,9 @@ def _ascii(character: str) -> str:
 
 
 def _is_part_of_a_name(text: str, match: re.Match[str]) -> bool:
-    """Tell whether digits are an exponent, its base, an index, or part of a name.
+    """Tell whether digits are part of a name, an exponent or an index.
 
-    A single figure after a letter is part of a name, as in `CO2`.
+    The base of an exponent counts too. A single figure after a letter is part of a name, as in `CO2`.
     """
     if _BASE.match(text, match.end()):
         return True

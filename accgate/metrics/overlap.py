@@ -94,9 +94,9 @@ def f_a(precision: float, recall: float, a: float) -> float:
 
 
 def f_beta(precision: float, recall: float, beta: float) -> float:
-    """Compute van Rijsbergen's F_beta = (1 + beta^2) P R / (beta^2 P + R).
+    """Compute van Rijsbergen's F_beta of precision and recall.
 
-    Where P and R are 0 it is 0.
+    The formula is (1 + beta^2) P R / (beta^2 P + R). Where P and R are 0, the result is 0.
 
     >>> round(f_beta(0.5, 1.0, 1.0), 4), round(f_beta(0.5, 1.0, 2.0), 4)
     (0.6667, 0.8333)

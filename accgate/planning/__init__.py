@@ -1,1 +1,4 @@
-"""The way from accuracy.toml to checks, each with its task, reference, design, samples and cost."""
+"""The way from accuracy.toml to planned checks.
+
+Each check has its task, reference, design, samples and cost.
+"""

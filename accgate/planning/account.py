@@ -97,7 +97,10 @@ class Account:
         return SHARE * self.pooled[model] / (1 if self.correction == "none" else len(self.pooled))
 
     def of_limits(self, alpha: float) -> float:
-        """Return the alpha that all limits on costs have together, for checks with this alpha."""
+        """Return the alpha that all limits on costs have together.
+
+        `alpha` is the alpha of the checks.
+        """
         return alpha if self.correction == "none" else SHARE * alpha
 
     def of_limit(self, alpha: float) -> float:
@@ -106,7 +109,10 @@ class Account:
 
     @property
     def allowed(self) -> Allowed:
-        """How many harmless changes the run fails at most, by what each part may spend."""
+        """Upper bound on the harmless changes that the run fails, by part.
+
+        Each part's bound is what this part may spend.
+        """
         return Allowed(
             checks=sum(self.of_check(claim.alpha) for claim in self.claims),
             overall=sum(map(self.of_overall, self.pooled)),

@@ -1,4 +1,7 @@
-"""How many test cases to annotate when there is no dataset yet, without a slow import."""
+"""The number of test cases to annotate where there is no dataset yet.
+
+The module makes no slow import.
+"""
 
 import math
 from dataclasses import dataclass

@@ -9,7 +9,10 @@ from accgate.verdict import Reason
 
 
 def labels_of(config: Config) -> set[str]:
-    """Return the names, with variants, under which the models of a config's file are recorded."""
+    """Return the names under which the models of a config's file are recorded.
+
+    The names include the variants.
+    """
     return {baseline_of(name, each.variant, None) for name, each in config.models_in_file.items()}
 
 
@@ -32,7 +35,9 @@ def _names(label: str) -> set[str]:
 
 
 def refuse_unknown_baselines(config: Config) -> None:
-    """Refuse a `baseline` that names neither a recorded reference nor a model of the file.
+    """Refuse a `baseline` that names no recorded reference and no model.
+
+    A model counts if the file lists it.
 
     Raises
     ------

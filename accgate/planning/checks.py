@@ -192,7 +192,10 @@ def with_own_sides(checks: Sequence[Check]) -> tuple[Check, ...]:
 
 
 def account_of(gate: Gate, checks: Sequence[Check]) -> Account:
-    """Return the account of alpha of these checks, which must be all that share it."""
+    """Return the account of alpha that these checks share.
+
+    No other check may share it.
+    """
 
     def claim_of(check: Check) -> Claim:
         pooled_by = check.model if gate.overall and check.not_pooled is None else None
@@ -202,7 +205,7 @@ def account_of(gate: Gate, checks: Sequence[Check]) -> Account:
 
 
 def _plan_check(config: Config, draft: Draft, account: Account, side: Check | None, purpose: Purpose) -> Check:
-    """Plan the check of a draft at the alpha that the account leaves it for certain.
+    """Plan the check of a draft at the alpha that its account guarantees.
 
     `side` is the check of the model that this one must equal; the new check then takes its samples.
 
@@ -270,7 +273,10 @@ def _plan_check(config: Config, draft: Draft, account: Account, side: Check | No
 
 
 def _all_samples(config: Config, draft: Draft, sizing: Sizing, purpose: Purpose) -> tuple[Task, tuple[Reason, ...]]:
-    """Return the task with all its samples, and a note where the dataset was not read."""
+    """Return the task with all its samples.
+
+    A note says so if the dataset was not read.
+    """
     source, recorded = draft.source, draft.recorded
     size = source.content.num_samples or source.settings.num_samples
     if purpose.stored and (isinstance(draft.reference, Scores) or not source.is_local):
@@ -322,7 +328,10 @@ def _clusters_in(task: Task, reference: Scores | Mean | Target | None) -> int | 
 
 
 def _with_expectations(check: Check, sizing: Sizing) -> Check:
-    """Add the planned theta, gamma and mean samples to a check that decides on a mean."""
+    """Add the planned theta, gamma and mean samples to a check.
+
+    Only a check that decides on a mean gets them.
+    """
     assumed = replace(sizing.assumptions(), test=check.test, reference_n=check.reference_n)
     if check.task.content.aggregate is not None or (assumed.sigma is None and assumed.discordance is None):
         return check

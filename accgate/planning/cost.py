@@ -34,7 +34,10 @@ class Measured:
 
 @dataclass(frozen=True)
 class Speed:
-    """The replies that an engine gives a second, and their tokens, if it counts them."""
+    """The number of replies and tokens that an engine gives a second.
+
+    `tokens` is None if the engine does not count them.
+    """
 
     replies: float
     tokens: float | None

@@ -55,7 +55,10 @@ class TaskSource:
 
     @property
     def theta(self) -> float | None:
-        """The drop in points that must be detectable, by accuracy.toml or else by the definition."""
+        """The drop in points that must be detectable.
+
+        accuracy.toml gives it, or else the definition does.
+        """
         return self.content.theta if self.settings.theta is None else self.settings.theta
 
     @cached_property

@@ -124,7 +124,10 @@ def _draft(config: Config, model_name: str, source: TaskSource, *, recording: bo
 
 
 def _refuse_one_sided(source: TaskSource, model: str) -> None:
-    """Refuse rules that need a reference, in a check of whether two models are equal."""
+    """Refuse rules that need a reference, which a check of equality lacks.
+
+    Such a check asks whether two models are equal.
+    """
     keys = ("target", "reference", "allowed_drop", "certify", *LIMITS.values())
     values = {key: getattr(source.settings, key) for key in keys}
     written = [key for key, value in values.items() if value is not None and value is not False]
@@ -161,7 +164,10 @@ def account_of_drafts(config: Config, drafts: Sequence[Draft], pairs: Sequence[t
 
 
 def account_of_file(config: Config) -> Account:
-    """Return the account of a later run of the whole file, for which references are recorded."""
+    """Return the account of a later run of the whole file.
+
+    The references that are now recorded serve that run.
+    """
     pooled_by = "any" if config.gate.overall and config.pools_in_file else None
     others = (Claim(config.gate.alpha, pooled_by),) * (config.checks_in_file - 1)
     return account_by(config.gate, (Claim(config.gate.alpha, pooled_by, config.limits_in_file, True), *others))

@@ -181,7 +181,10 @@ def effective_task(config: Config, name: str, definition: Definition | None = No
 
 
 def _rows_values(config: Config, settings: TaskSettings, definition: Definition) -> dict[str, Any]:
-    """Return where the rows and the solved examples come from, without settings that have no effect."""
+    """Return the sources of the rows and of the solved examples.
+
+    The result omits settings that have no effect.
+    """
     content, folder = definition.content, definition.folder
     try:
         chosen = with_subset(definition, Source({}, 0, subset=settings.subset)).content.dataset

@@ -51,7 +51,10 @@ class PlannedModel:
         return self.settings.variant
 
     def locating(self) -> AbstractContextManager[None]:
-        """Add file and line to the faults that the engine finds in this model's table."""
+        """Add file and line to faults found in this model's table.
+
+        The engine finds these faults.
+        """
         return self.source.locating((self.table, self.name))
 
     def engine(self) -> Engine:
@@ -105,7 +108,7 @@ class PlannedModel:
             return server_engine(self.settings.engine, self._engine_table())
 
     def probe(self) -> tuple[str, ...]:
-        """Ask the servers of the model once whether they have it, and return their answers.
+        """Ask servers once whether they have the model, and return their answers.
 
         Raises
         ------

@@ -83,7 +83,10 @@ def noise_of(
 
 
 def _designs(scores: Scores, noise: Noise) -> tuple[Plan, ...]:
-    """Return the unpaired, the paired and the sequential design, as far as their noise is known."""
+    """Return the unpaired, the paired and the sequential design.
+
+    The result omits a design whose noise is unknown.
+    """
     rows, discordance, differences = [], noise.discordance, noise.differences_sigma
     q = discordance.value if discordance is not None and scores.is_binary else None
     sd = differences.value if differences is not None and not scores.is_binary else None

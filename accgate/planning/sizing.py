@@ -24,7 +24,10 @@ MOST_WHOLE = 500  # rows of one's own that are all asked without an early stop: 
 
 @dataclass(frozen=True)
 class Sizing:
-    """How many samples a check wants, by the task's settings, the target theta, or the reference."""
+    """The number of samples that a check wants.
+
+    The task's settings, the target theta or the reference gives it.
+    """
 
     source: TaskSource
     design: Design

@@ -172,9 +172,11 @@ def contents(folder: Path) -> list[CacheEntry]:
 def prune(
     folder: Path, *, older_than: float | None = None, max_size: int | None = None, now: float | None = None
 ) -> tuple[int, int]:
-    """Remove files unused for `older_than` seconds, then the longest unused until `max_size` bytes are left.
+    """Remove a cache's files that are old or exceed the allowed size.
 
-    Only files of a cache are removed, whatever folder is given. Returns (files, bytes) removed.
+    `older_than` counts the seconds since the last use, and `max_size` the bytes that may be left. The longest unused
+    files are removed first. Only files of a cache are removed, whatever folder is given. Returns (files, bytes)
+    removed.
     """
     clock = time.time() if now is None else now
     paths = [path for place in _places(folder) for path in _files_in(place)]

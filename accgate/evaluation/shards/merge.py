@@ -99,7 +99,10 @@ class Pool:
         return self.log.present
 
     def places(self, source: Source) -> Places:
-        """Return the places of a source's records in the fixed order, -1 for unknown samples."""
+        """Return the places of a source's records in the fixed order.
+
+        Unknown samples have the place -1.
+        """
         return places_in(self.check.task.samples.ids, self.check.repeats, source.records)
 
     @property
@@ -308,7 +311,9 @@ def join(
 
 
 def write_union(joined: JoinedShards, out: Path) -> None:
-    """Write the joined records as a run does, for reports, a later merge and `--resume`.
+    """Write the joined records in the form that a run writes.
+
+    Reports, a later merge and `--resume` can then read them.
 
     Raises
     ------

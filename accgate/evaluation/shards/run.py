@@ -28,9 +28,9 @@ OF_GATE = ("correction", "overall", "on_inconclusive", "drift_alpha", "drift", "
 
 @dataclass(frozen=True)
 class Share:
-    """A shard's number of records of one check, and the problem if some are missing.
+    """A shard's number of records of one check.
 
-    `failed` counts records without a score.
+    `problem` says what is wrong if records are missing. `failed` counts records without a score.
     """
 
     model: str

@@ -1,4 +1,7 @@
-"""Shards, the samples of a check split over machines that need not know each other."""
+"""Shards, which split the samples of a check over several machines.
+
+The machines need not know each other.
+"""
 
 import hashlib
 import re
@@ -34,7 +37,10 @@ class Shard:
         return task.of(task.samples.take([n for n, unit in enumerate(units(task.samples)) if self.holds(unit)]))
 
     def holds(self, unit: int) -> bool:
-        """Tell whether this shard has the sample or cluster of this number, counted from 0."""
+        """Tell whether this shard has the sample or cluster of this number.
+
+        The numbers begin at 0.
+        """
         return unit % self.count == self.index - 1
 
 

@@ -95,7 +95,10 @@ class Siblings:
         other.records.update((record.key, record) for record in records)
 
     def _compare(self, other: _Sibling, paths: RecordPaths) -> None:
-        """Refuse another run's settings, and other servers, which either side may learn at any time."""
+        """Refuse a shard of another run or with other servers.
+
+        Either shard may learn its servers at any time, so these are compared every time.
+        """
         now = paths.settings.stat()
         if (stamp := (now.st_ino, now.st_mtime_ns)) != other.stamp:
             settings = settings_of_run(paths)

@@ -68,10 +68,10 @@ class _Set:
 
 
 def _success(right: float, attack: int, inside: _Set | None, sides: Sequence[Side]) -> Tables:
-    """Return shares of each sample's answers: right before, and then wrong.
+    """Return two shares of each sample's answers, before and after an attack.
 
-    A sample with repeats has several answers. The second share counts answers that were right before an attack and
-    wrong after it.
+    A sample with repeats has several answers. The first share counts answers that were right before an attack. The
+    second counts those of them that are wrong after it.
     """
     rows = []
     for side in sides:

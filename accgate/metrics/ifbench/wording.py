@@ -68,7 +68,7 @@ def _stop_words(text: str, percentage: float) -> bool:
 
 
 def _ends(text: str) -> list[int]:
-    """Count how many sentences end in a full stop, a question mark and an exclamation mark."""
+    """Count how many sentences end in a full stop, question mark and exclamation mark."""
     ends = [sentence[-1] for sentence in sentences_of(text)]
     return [ends.count(mark) for mark in ".?!"]
 
