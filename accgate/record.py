@@ -145,7 +145,10 @@ def reread(config: Config, reason: str | None = None) -> list[Rereading]:
 
 
 def _reread(check: Check, reference: Reference, reason: str | None) -> Rereading:
-    """Read one reference anew, and keep who answered, when and how as it was recorded."""
+    """Read one reference anew, and keep what it says of its run.
+
+    Who answered, when and how stays as it was recorded.
+    """
     old = reference.about
     if reference.scores is None:
         return Rereading(*check.key, problem="its reference has only a mean")
@@ -229,7 +232,9 @@ def _held_against(check: Check, reference: Reference) -> Check:
 
 
 def _of_new_rows(check: Check) -> Check | None:
-    """Return the check of only those samples that its reference lacks, if it lacks any.
+    """Return the check of only those samples that its reference lacks.
+
+    The result is None if the reference has all samples.
 
     Raises
     ------
@@ -275,7 +280,11 @@ def _is_finished(check: Check, out: Path, recording: Recording) -> bool:
 
 
 def _is_written(item: EvaluatedCheck, recording: Recording, extended: Reference | None = None) -> bool:
-    """Tell whether a finished run is in the reference that it extends, or else is the check's own."""
+    """Tell whether a finished run is already in its reference.
+
+    With `extended`, that reference must have the run's records. Otherwise the check's own reference must be this run
+    and no other.
+    """
     if item.evaluation is None or not item.evaluation.complete:
         return False
     if extended is not None:
@@ -363,7 +372,10 @@ def _refuse_other_model(check: Check, reference: Reference, evaluation: Evaluati
 
 
 def _whole(check: Check, item: EvaluatedCheck) -> Evaluation:
-    """Return the evaluation of a check, or raise what makes it too incomplete for a reference."""
+    """Return a check's evaluation, which must be complete enough for a reference.
+
+    CannotEvaluate says what it lacks.
+    """
     evaluation, problem = item.evaluation, item.problem
     if problem is None and evaluation is not None:
         problem = judge_fault(check, evaluation.makers)

@@ -62,10 +62,11 @@ class Sizing:
         return self.reference.values.shape[1] if isinstance(self.reference, Scores) else 1
 
     def noise(self, reference_runs: int) -> float:
-        """The discordance at which single answers are as noisy as the answers of both sides together.
+        """Return the discordance at which single answers would be as noisy as the means.
 
-        More runs remove the part that one build's runs show among themselves. The part between builds stays, which may
-        be the drop of theta itself.
+        The means are over `reference_runs` answers of the reference and over the repeats of the run. More runs remove
+        the part that one build's runs show among themselves. The part between builds stays, which may be the drop of
+        theta itself.
         """
         flicker = min(self.flicker, self.discordance)
         if not flicker:
@@ -82,7 +83,10 @@ class Sizing:
 
     @property
     def scale(self) -> float:
-        """Points that one sample can lose at most, 100 where the scores have no bounds."""
+        """Points that one sample can lose at most.
+
+        The number is 100 where the scores have no bounds.
+        """
         low, high = self.source.bounds
         return 100.0 if low is None or high is None else high - low
 
@@ -122,7 +126,10 @@ class Sizing:
         return _too_small(theta, f"{available:,} samples", math.ceil(least * 100.0))
 
     def _fault_of_range(self, theta: float) -> str | None:
-        """Say why no mean can drop by theta, if the bounds of the scores forbid it."""
+        """Say why the range of the scores rules out a drop of theta.
+
+        The result is None if such a drop is possible.
+        """
         low, high = self.source.bounds
         if low is None or high is None:
             if self.test not in PAIRED_TESTS or not self.binary:
@@ -133,7 +140,10 @@ class Sizing:
         return f"is {theta:g}; scores of {low:g} to {high:g} cannot drop by more than {high - low:g} points, write less"
 
     def _fault_of_most(self, theta: float) -> str | None:
-        """Say that theta takes more samples than are planned, or are generated without a `limit`, if so."""
+        """Say that theta takes more samples than can be planned or generated.
+
+        The result is None if it takes no more. A generator without a `limit` makes at most `MOST_GENERATED` samples.
+        """
         most, who = N_LIMIT, "the most that are planned"
         if self.source.content.dataset.generator is not None and self.source.settings.limit is None:
             most, who = MOST_GENERATED, "the most that are generated"
@@ -177,7 +187,10 @@ class Sizing:
         return is_few and self.theta is not None and self.test not in SEQUENTIAL_TESTS
 
     def assumptions(self, reference_runs: int | None = None) -> Assumptions:
-        """Return what the samples are planned with, for the reference's runs or for so many."""
+        """Return the assumptions with which the number of samples is planned.
+
+        The reference's own number of runs is the default of `reference_runs`.
+        """
         design, sigma, q, n = self.design, self.design.sigma, None, None
         if self.test in PAIRED_TESTS:
             sigma = self.paired_sigma()

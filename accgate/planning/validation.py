@@ -70,9 +70,10 @@ def _first_chats(check: Check) -> Iterator[Request]:
 
 
 def probe(config: Config, checks: Sequence[Check] = ()) -> tuple[str, ...]:
-    """Ask the servers of all models and judges once, and return a line for each.
+    """Ask the servers of all models and judges once.
 
-    A check with raw prompts has a line where its first prompt would begin with the same special token twice.
+    The result has a line for each model and judge. A check with raw prompts has a line where its first prompt would
+    begin with the same special token twice.
 
     Raises
     ------

@@ -1,1 +1,4 @@
-"""People as judges: a page on which they rate answers unseen, and the verdict of their ratings."""
+"""People as judges, with a page to rate answers and a verdict.
+
+The page hides which side gave which answer.
+"""

@@ -1,4 +1,7 @@
-"""The answers of two sides to the same questions, from two files or from a run and its reference."""
+"""The answers of two sides to the same questions.
+
+They come from two files, or from a run and its reference.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -44,9 +47,10 @@ class Question:
 
 
 def read_side(path: Path, name: str | None = None) -> Side:
-    """Read the answers of a reference's TOML, or of JSONL or CSV with `id` and `reply`.
+    """Read one side's answers from a reference or a table.
 
-    Such rows may have a prompt and a target. The prompts of a run's records are read from its own file of them.
+    A reference is a TOML file, and a table is JSONL or CSV with `id` and `reply`. Rows of a table may have a prompt and
+    a target. The prompts of a run's records are read from its own file of them.
 
     Raises
     ------
@@ -198,7 +202,7 @@ def from_files(reference: Path, candidate: Path) -> tuple[str, str, tuple[Questi
 
 
 def from_run(folder: Path, config: Path, model: str | None, task: str | None) -> tuple[str, str, tuple[Question, ...]]:
-    """Return the names of both sides and their questions, from a run and its model's reference.
+    """Return the names of a run and its reference, and their questions.
 
     Raises
     ------

@@ -1,4 +1,7 @@
-"""The wording of a questionnaire, and its key, the file that says which side gave which answer."""
+"""The wording of a questionnaire, and the key to its answers.
+
+The key is the file that says which side gave which answer.
+"""
 
 import json
 import re
@@ -134,7 +137,10 @@ class QuestionKey:
 
 @dataclass(frozen=True, config=STRICT)
 class Key:
-    """All that an import of ratings needs to know of a questionnaire, which its digest identifies."""
+    """All that an import of ratings needs to know of a questionnaire.
+
+    `questionnaire` is a digest that identifies it.
+    """
 
     questionnaire: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
     seed: int
@@ -210,7 +216,10 @@ def read_object(path: Path, kind: str, wanted: str) -> dict[str, Any]:
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Read a JSON object, and refuse a name that comes twice: nobody knows which of two ratings counts."""
+    """Read a JSON object, and refuse a name that comes twice.
+
+    Nobody knows which of two ratings counts.
+    """
     table = dict(pairs)
     if len(table) < len(pairs):
         twice = next(name for name, count in Counter(name for name, _ in pairs).items() if count > 1)

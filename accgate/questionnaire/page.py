@@ -1,4 +1,7 @@
-"""The questionnaire as an HTML page, with the sides hidden, and the key that tells them."""
+"""The questionnaire as an HTML page that hides the sides.
+
+A key tells which side gave which answer.
+"""
 
 import hashlib
 import json
@@ -63,7 +66,10 @@ def draw_questionnaire(
 
 
 def _answers(question: Question, seed: int, *, reference_first: bool) -> list[tuple[AnswerKey, str]]:
-    """Return both answers, or the one that both sides gave, under names that hide the sides."""
+    """Return both answers under names that hide the sides.
+
+    An answer that both sides gave comes only once.
+    """
     reference, candidate = question.reference.strip(), question.candidate.strip()
     if reference == candidate:
         return [(AnswerKey(_name(seed, question.id, 0), "both"), reference)]

@@ -1,4 +1,7 @@
-"""The ratings that the page saves, checked against the key, and what they show together."""
+"""The ratings that the page saves, and what they show together.
+
+They are checked against the key.
+"""
 
 import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
@@ -28,7 +31,10 @@ WANTED = "a file that the questionnaire's page saved"
 
 @dataclass(frozen=True)
 class Ratings:
-    """One rater's levels from 1 to 5 by answer and item, without those that were not rated."""
+    """One rater's levels from 1 to 5 by answer and item.
+
+    Items that were not rated are left out.
+    """
 
     path: Path
     rater: str
@@ -63,7 +69,10 @@ def read_ratings(paths: Sequence[Path], key: Key) -> tuple[Ratings, ...]:
 
 
 def _name_key(rater: str) -> str:
-    """Normalise a rater's name for comparison: spaces and capitals do not make another person."""
+    """Normalise a rater's name for comparison.
+
+    Spaces and capitals do not make another person.
+    """
     return " ".join(unicodedata.normalize("NFKC", rater).casefold().split())
 
 
@@ -96,7 +105,10 @@ def _faults(ratings: Mapping[str, Mapping[str, Any]], key: Key) -> Iterator[str]
 
 
 def missing_of(ratings: Ratings, key: Key) -> list[str]:
-    """List the questions, numbered as on the page, and items that a rater did not rate for both sides."""
+    """List what a rater did not rate for both sides, by question and item.
+
+    Questions are numbered as on the page.
+    """
     missing = []
     for number, question in enumerate(key.questions, 1):
         rated = [ratings.levels.get(answer.id, {}) for answer in question.answers]
@@ -105,7 +117,10 @@ def missing_of(ratings: Ratings, key: Key) -> list[str]:
 
 
 def by_answer(ratings: Sequence[Ratings], key: Key, item: str) -> Floats:
-    """Return the levels of one item, shape (raters, answers) in the key's order, NaN where not rated."""
+    """Return the levels of one item by rater and answer.
+
+    The shape is (raters, answers) in the key's order, with NaN for what was not rated.
+    """
     rows = [[one.levels.get(id_, {}).get(item, np.nan) for id_ in key.answers] for one in ratings]
     return np.array(rows, dtype=np.float64)
 
@@ -128,7 +143,10 @@ class Agreement:
 
 @dataclass(frozen=True)
 class ItemResult:
-    """One item with the means of both sides in points, where 100 is best even for a reversed item."""
+    """One item with the means of both sides in points.
+
+    100 is best even for a reversed item.
+    """
 
     id: str
     text: str
@@ -159,7 +177,10 @@ class Survey:
 
 @dataclass(frozen=True)
 class SurveyResult(Result):
-    """A result with one check for each item, in the items' order, and the ratings in figures."""
+    """A result with one check per item, and the ratings in figures.
+
+    Checks are in the order of the items.
+    """
 
     judgement: Survey = field(kw_only=True)  # a key of the JSON result
 
@@ -223,7 +244,10 @@ def _incomplete(ratings: Ratings, key: Key, missing: Sequence[str]) -> str:
 
 
 def _sides(key: Key, item: Item, levels: Floats) -> tuple[Scores, Scores]:
-    """Return the scores of both sides by question, means over the raters who rated both."""
+    """Return the scores of both sides by question.
+
+    A score is the mean over the raters who rated both sides.
+    """
     place = {id_: column for column, id_ in enumerate(key.answers)}
     columns = [[place[question.answer(side)] for question in key.questions] for side in ("reference", "candidate")]
     points = np.vectorize(item.points, otypes=[np.float64])(levels)

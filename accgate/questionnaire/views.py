@@ -65,7 +65,10 @@ def row(item: ItemResult, verdict: Verdict) -> tuple[str, ...]:
 
 
 def _remarks(result: SurveyResult) -> list[str]:
-    """Return the remarks below the table: notes, reasons of verdicts, and why an alpha is missing."""
+    """Return the remarks below the table.
+
+    They are notes, reasons of verdicts, and reasons why an alpha is missing.
+    """
     survey = result.judgement
     reasons = [f"{check.task}: {reason}" for check in result.checks for reason in check.reasons]
     without = [f"{item.id}: no alpha: {item.agreement.reason}" for item in survey.items if item.agreement.reason]

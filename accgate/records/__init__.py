@@ -1,1 +1,1 @@
-"""Records of samples, their file, scores as arrays, clusters, and the fixed order of samples."""
+"""Records of samples, with their files, scores, clusters and order."""

@@ -66,7 +66,10 @@ def _count(tokens: int | None) -> int:
 
 @dataclass(frozen=True)
 class Figures:
-    """The ids of records and their figures, a structured array of `COLUMNS` of shape (n,)."""
+    """The ids of records and their figures in a structured array.
+
+    The array has the dtype `COLUMNS` and the shape (n,).
+    """
 
     ids: Ids
     columns: npt.NDArray[np.void]
@@ -138,9 +141,10 @@ def sum_of_readings(several: Iterable[Readings | None]) -> Readings | None:
 
 
 def split_readings(records: Sequence[Record]) -> tuple[Readings | None, Readings | None]:
-    """Count how replies to plain and to attacked prompts were read, None as in `readings_of`.
+    """Count how replies to plain and to attacked prompts were read.
 
-    Each has its own limit of `max_unread`: where few prompts are attacked, the many other replies would hide theirs.
+    Either count is None in the cases of `readings_of`. Each has its own limit of `max_unread`: where few prompts are
+    attacked, the many other replies would hide theirs.
     """
     columns = Figures.of(records).columns
     kinds = np.bincount(columns["reading"], minlength=len(KINDS))

@@ -253,9 +253,9 @@ def record_of_line(path: Path, line: bytes, number: int) -> Record:
 
 
 def records_with(path: Path, ids: AbstractSet[str]) -> Iterator[Record]:
-    """Yield the records of these ids in a file, none if there is no file.
+    """Yield the records of these ids in a file.
 
-    Other lines are only checked to be JSON. Raises as `read_records` does.
+    A missing file has none. Lines of other ids are only checked to be JSON. Raises as `read_records` does.
     """
     for number, line in numbered_lines(path) if path.exists() else ():
         with contextlib.suppress(ValueError, TypeError, KeyError):  # `record_of_line` says what is wrong
@@ -363,7 +363,10 @@ class RecordWriter:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        """Close the file, which must still be the one at its path, with all records."""
+        """Close the file, which must still be whole at its path.
+
+        A file that was replaced, or has another size, is a fault.
+        """
         with self._file:
             if kind is None:
                 about = os.fstat(self._file.fileno())
@@ -424,7 +427,10 @@ def read_gzip_lines(path: Path, column: str, most: int = UNPACKED) -> Iterator[d
 
 
 def _checked_row(row: Any, column: str) -> dict[str, Any]:
-    """Return a row, or raise ValueError if a column is missing or of another type."""
+    """Return a row that has the needed columns in the right types.
+
+    Any other row raises ValueError.
+    """
     if not isinstance(row, dict) or "id" not in row or column not in row:
         raise ValueError(f"a row lacks id or {column}")
     for name in ("id", "repeat", "score", column):

@@ -54,10 +54,11 @@ def end_within(reason: str | None, tokens: int, limit: float) -> str | None:
 
 
 def reason_of(value: Any) -> str | None:
-    """Spell a finish reason as these tables do, None where the server gives no word.
+    """Spell a finish reason as these tables do.
 
-    SGLang's native API gives a table with the reason's type. Gateways write reasons in capitals, with hyphens, after
-    the name of an enum, or as an event (`maxPredictedTokensReached`).
+    The result is None where the server gives no word. SGLang's native API gives a table with the reason's type.
+    Gateways write reasons in capitals, with hyphens, after the name of an enum, or as an event
+    (`maxPredictedTokensReached`).
 
     >>> reason_of("FinishReason.MAX_TOKENS"), reason_of("tool-calls"), reason_of({"type": "endTurn"}), reason_of(" ")
     ('max_tokens', 'tool_calls', 'end_turn', None)

@@ -111,7 +111,9 @@ class Ids(PackedSequence[str]):
         return list(self.take(left))
 
     def first_again(self, repeats: Sequence[int] | npt.NDArray[np.int32]) -> tuple[int, int] | None:
-        """Find the first repeated (id, repeat), and its first place, None if each comes once.
+        """Find the first (id, repeat) that comes again, and its first place.
+
+        The result is None if each comes once.
 
         >>> Ids(["a", "b", "a", "b"]).first_again([0, 0, 1, 0])
         (3, 1)
@@ -125,7 +127,10 @@ class Ids(PackedSequence[str]):
         return int(order[at + 1]), int(order[at])
 
     def place_in_order(self, id_: str) -> int:
-        """Find the first place of an id among sorted ids, -1 for an unknown id."""
+        """Find the first place of an id among sorted ids.
+
+        The result is -1 for an unknown id.
+        """
         texts = self._texts
         wanted = id_ if texts.dtype == object else id_.encode("utf-8", "surrogatepass")
         if isinstance(wanted, bytes) and (len(wanted) > texts.dtype.itemsize or b"\0" in wanted):
@@ -177,7 +182,10 @@ def _joined(ids: Iterable[str]) -> npt.NDArray[Any]:
 
 
 def _packed(ids: list[str]) -> npt.NDArray[Any]:
-    """Pack texts as bytes of one width, if that saves memory and keeps them distinct."""
+    """Pack texts into an array, as bytes of one width or as objects.
+
+    Bytes are taken if they save memory and keep the texts distinct.
+    """
     widths = set(map(len, ids)) if ids else {1}
     whole = "".join(ids)
     if "\0" not in whole:

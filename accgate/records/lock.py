@@ -110,7 +110,10 @@ def _remove_empty(folders: Iterable[Path]) -> None:
 
 
 def _remove_unused(path: Path, file: int) -> None:
-    """Remove the file of a lock, unless it has content and thus was there before."""
+    """Remove the file of a lock, unless the file has content.
+
+    A file with content was there before the lock.
+    """
     with contextlib.suppress(OSError):
         if not os.fstat(file).st_size:
             path.unlink()

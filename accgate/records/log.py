@@ -29,7 +29,7 @@ def _filled_by(record: Record) -> Iterator[str]:
 
 
 class RecordLog(PackedSequence[Record]):
-    """Records of a file, with a place for one record of each of the `ids`.
+    """Records of a file, with one place for each of the `ids`.
 
     Each place takes about 65 bytes, for the `figures` that verdicts need. A `Record` is read from its line whenever it
     is asked for. A slice shares its memory.

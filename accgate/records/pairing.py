@@ -1,4 +1,7 @@
-"""Whether two sides hold the same samples, judged by ids, texts, and how scores agree."""
+"""Checks of whether two sides hold the same samples.
+
+Ids, texts and the agreement of scores are compared.
+"""
 
 import re
 from collections.abc import Collection, Mapping, Sequence
@@ -191,10 +194,10 @@ def _other_samples(reference: Scores, candidate: Scores) -> BadInput:
 
 
 def chance_correlation(reference: Scores, candidate: Scores) -> float | None:
-    """Return the correlation of paired scores if they agree no better than chance, else None.
+    """Return the correlation of paired scores that agree no better than chance.
 
-    The correlation of the means over repeats is compared with that of random orders. Scores of which too many are equal
-    say nothing, and give None.
+    The result is None where they agree better. The correlation of the means over repeats is compared with that of
+    random orders. Scores of which too many are equal say nothing, and give None.
     """
     before, after = pair_scores(reference, candidate).means(), candidate.means()
     n = len(after)

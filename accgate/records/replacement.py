@@ -1,4 +1,7 @@
-"""Files that are written whole before they replace others, and the folders that they need."""
+"""Files that are written whole before they replace others.
+
+The folders that they need are made.
+"""
 
 import contextlib
 import gzip
@@ -19,7 +22,10 @@ BLOCK = 2**16  # bytes
 
 
 class Replacements:
-    """Files that replace others together, once all of them are whole and on the disk."""
+    """Files that replace others together.
+
+    They do so once all of them are whole and on the disk.
+    """
 
     def __init__(self) -> None:
         self._written: list[Path] = []

@@ -132,7 +132,9 @@ def scores_of_rows(
     groups: Sequence[str | None] = (),
     shown: Mapping[str, array[int]] | None = None,
 ) -> Scores:
-    """Collect scores from rows, each of one repeat, in order of the ids' first appearance.
+    """Collect scores from rows of one repeat each.
+
+    Samples are in the order in which their ids first appear.
 
     Raises
     ------

@@ -72,7 +72,7 @@ class AnchorFile(ScoresFile):
 
 @dataclass(frozen=True)
 class Anchor:
-    """The first reference of a model and task with which later ones can be compared."""
+    """The first reference of a model and task that is comparable with later ones."""
 
     path: Path
     about: AnchorFile
@@ -80,7 +80,9 @@ class Anchor:
 
 
 def find_anchor(store: Path, baseline: str, task: str) -> Anchor | None:
-    """Find the anchor of a baseline and task, None if its reference was never replaced.
+    """Find the anchor of a baseline and task.
+
+    The result is None if the reference was never replaced.
 
     Raises
     ------

@@ -81,7 +81,10 @@ def stored_records(path: Path) -> Iterator[Record]:
 
 
 def _count_of(row: Mapping[str, Any], name: str, path: Path, line: int, least: float = 0.0) -> float | None:
-    """Read a number of tokens, steps or seconds, `least` or more, if there is one."""
+    """Read a number of tokens, steps or seconds, None if the cell is empty.
+
+    A number below `least` is refused.
+    """
     value = _numbers(row, name, path, line) if row.get(name) else None
     if isinstance(value, tuple) or (value is not None and not least <= value < math.inf):
         raise BadInput(f"{path}:{line}: {name} is {row[name]!r}; record the reference again")

@@ -72,7 +72,10 @@ def _table(about: Mapping[str, Any], key: str) -> Mapping[str, Any]:
 
 
 def other_judge(path: Path, judge: str, change: str) -> str:
-    """Return the message that another judge marked a reference, with the change and the fix."""
+    """Return the message that another judge marked a reference.
+
+    It shows the change and names the fix.
+    """
     what, option = "both fingerprints are", "list both in the judge's options.fingerprints"
     if FINGERPRINT not in change:
         what, option = "both names are", "list the old one in the judge's options.same_model"

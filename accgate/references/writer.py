@@ -127,7 +127,10 @@ def reference_to_extend(
 
 
 def has_runs(reference: Reference, records: Sequence[Record], runs: int) -> bool:
-    """Tell whether the reference already has these records, as when a finished run is resumed."""
+    """Tell whether the reference already has the runs of these records.
+
+    That is so when a finished run is resumed.
+    """
     return set(_run_digests(records, runs)) <= set(reference.about.runs_sha256)
 
 

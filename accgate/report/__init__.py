@@ -1,1 +1,1 @@
-"""Reports of a run: comment, HTML page, terminal, and files for machines."""
+"""Reports of a run, as comment, HTML page, terminal output and files for machines."""

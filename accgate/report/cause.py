@@ -1,6 +1,7 @@
-"""Which changed setting explains a regression: cause.json, and its words.
+"""Reports of which changed setting explains a regression.
 
-The outcome of `accgate blame` is printed, written as Markdown and HTML, and checked when a file of it is read.
+The outcome of `accgate blame` is kept in cause.json, printed, and written as Markdown and HTML. The file is checked
+when it is read.
 """
 
 from __future__ import annotations
@@ -86,7 +87,10 @@ def _view(blame: Blame) -> CauseView:
 
 
 def blame_sentences(blame: Blame) -> list[str]:
-    """Describe the outcome of a search: the causes first, then what limits the answer."""
+    """Describe the outcome of a search in sentences.
+
+    The causes come first, then what limits the answer.
+    """
     sentences = _causes(blame)
     if flipping := [row.name for row in rows_of(blame) if row.is_single and row.finding == EITHER_WAY]:
         flip = "flip" if len(flipping) > 1 else "flips"
@@ -217,7 +221,10 @@ def _name_of(trial: Trial) -> str:
 
 
 def share_of(trial: Trial | None) -> str:
-    """Say how many answers moved in a trial, as "5 of 9, 1 the other way; 2 of 3 gained"."""
+    """Say how many answers moved in a trial.
+
+    An example is "5 of 9, 1 the other way; 2 of 3 gained".
+    """
     if trial is None or not trial.lost:
         return "-"
     against = f", {trial.gone} the other way" if trial.gone else ""
@@ -324,13 +331,18 @@ class Bar:
 
 
 def blame_html(blame: Blame) -> str:
-    """Write the outcome of a search as one HTML page, which loads and runs nothing."""
+    """Write the outcome of a search as one HTML page.
+
+    The page loads and runs nothing.
+    """
     style = page_parts("accgate.report", "tokens.css", "cause.css")
     return whole_page("accgate.report", "cause-page.html.j2", style=style, cause=_view(blame))
 
 
 def cause_section(result: Result, folder: Path | None) -> CauseView | None:
-    """Make the section of a run's report from the cause.json in its folder, if there is one.
+    """Make the section of a report from the cause.json of its run.
+
+    The result is None without such a file, or if the file is of another run.
 
     Raises
     ------

@@ -143,9 +143,9 @@ def render_comment(
 
 
 def _limits_of(result: Result | None, flips: FlipsByCheck, limit: int) -> Sequence[Limits]:
-    """List the limits in which the flips and details would fit if each had a short text.
+    """List the limits under which a comment might be short enough.
 
-    Rendering the others would be wasted time.
+    Each flip and detail is counted as a short text. Rendering the others would be wasted time.
     """
     checks = result.decided if result is not None else ()
 
@@ -220,7 +220,10 @@ def _short_guard(guard: Guard, changes: tuple[RuleChange, ...], limits: Limits) 
 
 
 def _waiting(result: Result, guard: Guard, about: About, limits: Limits) -> tuple[tuple[str, ...], tuple[Step, ...]]:
-    """Return sentences and steps of a passing run on a pull request that loosens the gate."""
+    """Return sentences and steps for a passing run that waits for an approval.
+
+    The run's pull request loosens the gate.
+    """
     sentence = guard_sentence(result, guard)
     sentences = (sentence,) if sentence is not None else ()
     if guard.state == "unreadable" and guard.reason:
@@ -237,6 +240,9 @@ def _commands(config: str) -> str:
 
 
 def _link(url: str | None) -> str | None:
-    """Escape a web address for an attribute of HTML, or return None where it is not a plain one."""
+    """Escape a plain web address for an attribute of HTML.
+
+    The result is None for any other address.
+    """
     plain = url is not None and len(url) <= 500 and re.fullmatch(r"https?://[\w.~:/?#\[\]@!$*+,;=%&-]+", url, re.ASCII)
     return html.escape(url) if plain and url else None

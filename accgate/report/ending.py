@@ -194,7 +194,10 @@ def _notes(verdict: Verdict, *, is_lead: bool) -> Iterator[str]:
 
 
 def print_groups(console: Console, verdict: Verdict, *, most: int | None = None) -> None:
-    """Print the table of a check's groups, at most `most`, those that fell most surely first."""
+    """Print the table of a check's groups.
+
+    Groups that fell most surely come first, and at most `most` are shown.
+    """
     rows = [[clip(visible(name), LONGEST, " …"), n, *rest] for name, n, _, _, *rest in group_rows(verdict)]
     print_table(console, GROUP_HEADINGS[:2] + GROUP_HEADINGS[4:], rows[:most], left=(0,))
     if most is not None and len(rows) > most:
@@ -217,7 +220,10 @@ def _print_settings(printer: _Printer, settings: Sequence[Setting], of: str) -> 
 
 
 def _print_answers(printer: _Printer, answers: Answers) -> None:
-    """Print the first answers that got worse, with replies in columns as wide as they need."""
+    """Print the first answers that got worse, with replies in columns.
+
+    Each column is as wide as its replies need.
+    """
     title = f"  Answers that got worse, {len(answers.rows)} of {answers.count:,}"
     if printer.width < 50:
         printer.paragraph(title)
@@ -264,9 +270,9 @@ def _print_steps(printer: _Printer, story: Story, report: str, place: str) -> No
 
 
 def guard_ending(result: Result | None, guard: Guard, head_sha: str, exit_code: int, *, commands: bool) -> list[str]:
-    """Return the last lines of `publish` for a passing run that waits for an approval.
+    """Return the last lines of `publish` for a run that waits for approval.
 
-    Any other run has none.
+    A run that does not pass, or needs no approval, has none.
     """
     if result is None or result.verdict != "pass" or guard.holds or not (sentence := guard_sentence(result, guard)):
         return []

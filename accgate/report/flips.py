@@ -128,7 +128,10 @@ def opening(text: str | None, length: int = 160) -> str:
 
 
 class Answer(NamedTuple):
-    """A sample that got worse: the end of its prompt, and both replies cut to where they differ."""
+    """A sample that got worse, with its prompt and both replies cut short.
+
+    The prompt is cut to its end, and the replies to where they differ.
+    """
 
     prompt: str
     before: str
@@ -163,7 +166,7 @@ def first_answers(checks: Sequence[Verdict], flips: FlipsByCheck) -> Answers | N
 
 
 def _question(verdict: Verdict, flip: Flip) -> str:
-    """Return the end of a prompt, after the sample's id where the dataset gave it."""
+    """Return the end of a prompt, after an id that the dataset gave."""
     prompt = excerpt(flip.prompt, 2 * WIDTH)
     return f"{flip.sign}{prompt if flip.id in verdict.flips else f'{opening(flip.id, WIDTH)}: {prompt}'}"
 
@@ -182,9 +185,10 @@ def cut_to_difference(before: str | None, now: str | None, width: int = WIDTH) -
 
 
 def _cut(text: str, same: int, width: int) -> str:
-    """Cut a text a quarter of the width behind the last difference, and fill the rest with the words before.
+    """Cut a text to `width` characters around the last difference.
 
-    The last `same` characters are those after the difference.
+    A quarter of them comes after the difference, and the words before it fill the rest. The last `same` characters are
+    those after the difference.
     """
     end = len(text) - max(0, same - width // 4)
     head = text[:end].rstrip()

@@ -30,10 +30,10 @@ FAR = 3.0  # times the median interval, or the largest change, to which one chec
 
 @dataclass(frozen=True)
 class Place:
-    """Where a check lies on the common scale, in points turned so that worse is below 0.
+    """Position of a check on the common scale, in points.
 
-    `ends` are those of its interval. `limit` is the change at which a failed check failed, and `sees` the drop that a
-    check can detect.
+    Points are turned so that worse is below 0. `ends` are those of the interval. `limit` is the change at which a
+    failed check failed, and `sees` the drop that a check can detect.
     """
 
     change: float
@@ -138,9 +138,9 @@ def description_of(rows: Sequence[Row]) -> str:
 
 
 def forest_files(checks: Sequence[Verdict]) -> dict[str, str]:
-    """Draw the plot as SVG for a light and a dark page, by the names of the files.
+    """Draw the plot as SVG for a light and a dark page.
 
-    There is no file for fewer than two rows.
+    The keys are the names of the files. There is no file for fewer than two rows.
     """
     rows = rows_of(checks)
     if len(rows) < 2:
@@ -187,9 +187,9 @@ def row_cells(row: Row, scale: Axis, *, whole: bool = False) -> str:
 
 
 def text_plot(checks: Sequence[Verdict]) -> str | None:
-    """Draw the plot as text, 38 columns wide so that a phone does not break its lines.
+    """Draw the plot as text, in lines that a phone does not break.
 
-    Return None for fewer than two rows.
+    A line has 38 columns at most. Return None for fewer than two rows.
     """
     rows = rows_of(checks)
     if len(rows) < 2:

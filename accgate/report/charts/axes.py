@@ -1,4 +1,4 @@
-"""Axes of all drawings: places of figures, and round numbers to label."""
+"""Axes of all drawings, with places of figures and round numbers to label."""
 
 from __future__ import annotations
 
@@ -27,7 +27,9 @@ class Axis:
     end: float = 1.0
 
     def at(self, value: float) -> float:
-        """Return the place of a figure, or of the nearer end where it lies beyond.
+        """Return the place of a figure on the axis.
+
+        A figure beyond an end has the place of that end.
 
         >>> Axis(0.0, 10.0).at(5.0), Axis(0.0, 10.0).at(99.0), Axis(0.0, 10.0, 240.0, 0.0).at(2.5)
         (0.5, 1.0, 180.0)
@@ -36,7 +38,7 @@ class Axis:
         return self.start + share * (self.end - self.start)
 
     def pixel(self, value: float) -> float:
-        """Return the place of a figure in a drawing, to a tenth of a pixel."""
+        """Return the place of a figure, rounded to a tenth of a pixel."""
         return pixel(self.at(value))
 
     def drawn(self, start: float, end: float) -> Axis:

@@ -97,7 +97,7 @@ def _figures(verdict: Verdict) -> _Figures | None:
 
 
 def _axis(figures: _Figures) -> Axis:
-    """Return an axis for the curves and for all figures that are near enough to them."""
+    """Return an axis for the curves and for all figures near them."""
     error, curves = figures.error, [each for each in (figures.reference, figures.dropped) if each is not None]
     ends = [center + side * REACH * error for center in curves for side in (-1, 1)]
     values = [figures.mean, *(figures.bar or ()), *([] if figures.limit is None else [figures.limit])]
@@ -106,7 +106,7 @@ def _axis(figures: _Figures) -> Axis:
 
 
 def _curves(x: Axis, figures: _Figures) -> list[str]:
-    """Draw the zone in which the run fails, both curves, and the areas of alpha and beta."""
+    """Draw the failing zone, both curves, and the areas of alpha and beta."""
     parts, reference, dropped, limit = [], figures.reference, figures.dropped, figures.limit
     if limit is not None:
         width = svg.pixel(svg.ACROSS * x.at(limit))
@@ -122,7 +122,10 @@ def _curves(x: Axis, figures: _Figures) -> list[str]:
 
 
 def _labels(x: Axis, figures: _Figures) -> Iterator[str]:
-    """Draw limit, reference and candidate, each at a height of its own so that none overlap."""
+    """Draw limit, reference and candidate, each at a height of its own.
+
+    Different heights keep them from overlapping.
+    """
     verdict = figures.verdict
     if figures.limit is not None:
         at = x.at(figures.limit)
@@ -153,7 +156,10 @@ def _curve(
 
 
 def _area(x: Axis, center: float, error: float, low: float, high: float, class_: str) -> str:
-    """Draw the area under a curve between two figures, or nothing beyond the curve's ends."""
+    """Draw the area under a curve between two figures.
+
+    There is nothing to draw beyond the curve's ends.
+    """
     if low >= center + REACH * error or high <= center - REACH * error:
         return ""
     edge = _curve(x, center, error, low, high)

@@ -45,7 +45,9 @@ def element(name: str, *children: str, **attributes: str | float | None) -> str:
 
 
 def pixel(value: float) -> float:
-    """Round a coordinate to a tenth of a pixel, which no eye can tell from it.
+    """Round a coordinate to a tenth of a pixel.
+
+    No eye can tell the difference.
 
     >>> pixel(12.3456)
     12.3
@@ -81,14 +83,20 @@ def stretch(*parts: str) -> str:
 
 
 def line(x1: float, y1: float, x2: float, y2: float, class_: str) -> str:
-    """Draw a straight line, with x as shares of the width and y in pixels."""
+    """Draw a straight line from one point to another.
+
+    `x1` and `x2` are shares of the width, and `y1` and `y2` are in pixels.
+    """
     return element("line", x1=percent(x1), x2=percent(x2), y1=pixel(y1), y2=pixel(y2), class_=class_)
 
 
 def label(
     x: float, y: float, value: str, *, anchor: str = "middle", dx: float | None = None, class_: str | None = None
 ) -> str:
-    """Write a text at a place, with x as a share of the width and y in pixels."""
+    """Write a text at a place in a drawing.
+
+    `x` is a share of the width, and `y` is in pixels.
+    """
     end = None if anchor == "start" else anchor
     return element("text", html.escape(value), x=percent(x), y=pixel(y), dx=dx, text_anchor=end, class_=class_)
 

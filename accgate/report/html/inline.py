@@ -37,9 +37,9 @@ def page_template(package: str, name: str) -> Template:
 
 
 def whole_page(package: str, name: str, *, style: str, script: str = "", nonce: str = "", **values: Any) -> str:
-    """Fill a page whose policy lets only its own style and script run, and nothing load.
+    """Fill a page whose policy lets only its own style and script run.
 
-    One script element with the `nonce` may load a file.
+    The page may load nothing, except for one script element with the `nonce`.
     """
     from markupsafe import Markup
 
@@ -66,7 +66,9 @@ def _on_one_line(value: Any) -> Any:
 
 
 def embed(value: Any) -> str:
-    r"""Write a value as JSON in which no text can end the script element around it.
+    r"""Write a value as JSON for a script element.
+
+    No text in the value can end the element.
 
     >>> embed({"answer": "</script>"})
     '{"answer": "\\u003c/script\\u003e"}'

@@ -1,4 +1,7 @@
-"""The top of the HTML page: every check on one scale, and what the run cost."""
+"""The top of the HTML page, with every check on one scale.
+
+It also says what the run cost.
+"""
 
 from __future__ import annotations
 
@@ -97,9 +100,9 @@ def forest_of(verdicts: Sequence[Verdict]) -> Plot:
 
 
 def _labels(x: Axis, directions: set[bool]) -> Labels:
-    """Return the axis labels that have room on a phone, with "no change" at 0.
+    """Return the axis labels that have room on a phone.
 
-    Where checks differ in which direction is better, each label names its own.
+    The label at 0 is "no change". Where checks differ in which direction is better, each label names its own.
     """
     words, room = {0.0: "no change"}, 0.17
     for value in x.ticks(6):
@@ -146,7 +149,7 @@ def group_table(verdict: Verdict) -> Plot | None:
 
 
 def _group_scale(places: Sequence[Place]) -> Axis:
-    """Return a scale that holds the changes of all groups, and most of their intervals."""
+    """Return a scale for the changes of all groups and most of their intervals."""
     ends = [end for place in places for end in place.ends or ()]
     worst, best = sorted((end for end in ends if end < 0.0), reverse=True), sorted(end for end in ends if end > 0.0)
     typical = [side[math.ceil(TYPICAL * (len(side) - 1))] for side in (worst, best) if side]
@@ -154,7 +157,7 @@ def _group_scale(places: Sequence[Place]) -> Axis:
 
 
 def stats_of(result: Result) -> list[tuple[str, str, str]]:
-    """Return the samples, tokens and time of a run, as far as they are known.
+    """Return the known samples, tokens and time of a run.
 
     Each is a name, a figure, and a remark that the page shows in small letters below.
     """

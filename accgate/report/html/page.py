@@ -128,7 +128,10 @@ def html_report(result: Result, folder: Path | None = None, samples_file: Sample
 
 
 def answers_page(answers: Mapping[str, Samples], samples_file: SamplesFile, *, answered: bool) -> str:
-    """Write a page with the answers of a run that has no verdict, by the names of its checks."""
+    """Write a page with the answers of a run that has no verdict.
+
+    The keys of `answers` are the names of the checks.
+    """
     lists, data = lists_of(dict(enumerate(answers.values())), samples_file)
     script = page_parts("accgate.report", "samples.js")
     named, frame = list(zip(answers, lists.items(), strict=True)), _frame(data, samples_file)
@@ -167,7 +170,10 @@ def _overview(result: Result, story: Story) -> dict[str, Any]:
 
 
 def _plain(text: str) -> str:
-    """Return a part of a sentence without control characters, but with the spaces at its ends."""
+    """Return a part of a sentence without control characters.
+
+    Spaces at its ends stay.
+    """
     return f"{' ' * text.startswith(' ')}{visible(text)}{' ' * text.endswith(' ')}"
 
 
