@@ -19,7 +19,7 @@ CAUSE, CAUSE_HTML = "cause.json", "cause.html"  # what `accgate blame` found
 
 @dataclass(frozen=True)
 class Result:
-    """A whole run, whose verdict is the worst of its required checks and overall checks.
+    """A whole run, with the worst verdict of its required and overall checks.
 
     `overall` has a verdict for each model with two or more paired checks: the exact test over all their samples, each
     with the same weight. Its `reasons` name the checks that it leaves out; `n_max` is set where one could stop early.

@@ -72,7 +72,7 @@ def _text(value: Any) -> str:
 
 
 def clip(text: str, length: int, ellipsis: str = "...") -> str:
-    """Cut a text to at most `length` characters, and mark the cut with the ellipsis.
+    """Cut a text to at most `length` characters, the ellipsis included.
 
     >>> clip("abcdefgh", 8), clip("abcdefghi", 8), clip("abcdefghi", 8, " …")
     ('abcdefgh', 'abcde...', 'abcdef …')
@@ -161,7 +161,9 @@ def number(value: float | None, digits: int = 2, *, sign: bool = False) -> str:
 
 
 def drop_word(higher_is_better: bool) -> str:
-    """Name a change for the worse: a rise where a lower score is better.
+    """Name a change for the worse, a drop or else a rise.
+
+    A rise is worse where a lower score is better.
 
     >>> drop_word(True), drop_word(False)
     ('drop', 'rise')

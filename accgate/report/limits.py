@@ -1,4 +1,7 @@
-"""How much of a run a comment shows, and the cutting of texts to that."""
+"""Limits on how much of a run a comment shows.
+
+The module also cuts texts to these limits.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -13,10 +16,10 @@ from accgate.verdict import Verdict
 
 @dataclass(frozen=True)
 class Limits:
-    """How many things of each kind are shown, and how long texts may be in characters.
+    """Limits on how many things are shown, and on the length of texts.
 
-    `flips` are for each check, `groups` are the rows of a check's table of groups, and `group_lines` counts the checks
-    whose outstanding groups are named. None means all.
+    Lengths are in characters. `flips` are for each check, `groups` are the rows of a check's table of groups, and
+    `group_lines` counts the checks whose outstanding groups are named. None means all.
     """
 
     flips: int = 10

@@ -139,9 +139,9 @@ def cell(text: Any) -> str:
 
 
 def summary(text: Any) -> str:
-    """Make any text inert within a line of HTML, such as the summary of a fold.
+    """Make any text inert within a line of HTML.
 
-    There Markdown's backslashes would show.
+    The summary of a fold is such a line. There Markdown's backslashes would show.
 
     >>> summary("mmlu_pro *x* <b>")
     'mmlu_pro *x* &lt;b>'

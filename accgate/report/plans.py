@@ -1,4 +1,4 @@
-"""A plan in words: its checks, what they cost, and the noise that they were planned with."""
+"""A plan in words, with its checks, their costs, and their noise."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import astuple
@@ -41,7 +41,10 @@ def gate_sentence(file: Path, gate: Gate, checks: Sequence[Check]) -> str:
 
 
 def print_plan(console: Console, checks: Sequence[Check], *, title: str, table: bool) -> None:
-    """Print the plan of each check in a sentence, with `table` after a table of all figures."""
+    """Print the plan of each check in a sentence.
+
+    With `table` a table of all figures comes first.
+    """
     console.print(Text(title))
     if table:
         print_table(console, HEADINGS, [_row(check) for check in checks], left=(0, 1, 2))
@@ -82,7 +85,7 @@ def print_costs(console: Console, costs: Sequence[Estimate]) -> None:
 
 
 def theta_sentence(fixed: Plan, early: Plan) -> str:
-    """Say how many samples show a drop, with a fixed number and with an early stop."""
+    """Say how many samples show a drop, without and with an early stop."""
     share = 100 * (fixed.discordance or 0.0)
     return (
         f"A drop of {fixed.theta_target:g} points: {count_of(fixed.n, 'sample')}, or at most {early.n:,} with an early "
@@ -134,7 +137,10 @@ UNKNOWN = "its standard deviation is not known: set sigma"
 
 
 def plan_sentence(check: Check) -> str:
-    """Say how many samples a check takes and what they see, to follow its name."""
+    """Say how many samples a check takes and what drop they see.
+
+    The sentence follows the name of the check.
+    """
     basis = "" if check.discordance is None else f" if {100 * check.discordance:g}% of them change their score"
     if check.theta is None:
         statistic = check.task.content.aggregate
@@ -157,7 +163,10 @@ def plan_sentence(check: Check) -> str:
 
 
 def _pairing(check: Check) -> list[str]:
-    """Say how many samples would be enough if the reference had scores of single samples."""
+    """Say how many samples would do with per-sample scores of the reference.
+
+    The list is empty where such scores would save nothing.
+    """
     if check.test != "two-sample" or not check.theta:
         return []
     share = ASSUMED_DISCORDANCE if check.design.discordance is None else check.design.discordance
@@ -170,7 +179,10 @@ def _pairing(check: Check) -> list[str]:
 
 
 def cost_sentence(estimate: Estimate) -> str:
-    """Say when a check's verdict is expected, what it costs, and where these figures come from."""
+    """Say when a check's verdict is expected, and what the check costs.
+
+    Notes at the end of the sentence say where these figures come from.
+    """
     parts, most, healthy = [expected_text(estimate)], estimate.most, estimate.healthy or estimate.most
     for noun, text, figures in (
         ("tokens", compact, (most.tokens, healthy.tokens)),
@@ -182,7 +194,10 @@ def cost_sentence(estimate: Estimate) -> str:
 
 
 def total_sentence(estimates: Sequence[Estimate]) -> str | None:
-    """Say when all checks will be decided, one after the other, if there are several."""
+    """Say when all checks will be decided, one after the other.
+
+    A single check gives None.
+    """
     checks = [each for each in estimates if each.ends != "recording"] or estimates
 
     def total(name: str) -> Cost:

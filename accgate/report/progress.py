@@ -1,4 +1,4 @@
-"""The progress of a check, as a bar in a terminal and as lines in a log."""
+"""The progress of a check, as a terminal bar and as log lines."""
 
 from __future__ import annotations
 
@@ -121,7 +121,10 @@ class ProgressBar(Observer):
         self._next_limits = ended + max(LIMITS_EVERY, (ended - began) / LIMITS_SHARE)
 
     def _time_text(self, limits: Limits, now: float) -> str:
-        """Say when a pass is due at the pace so far, if the run is on the way to one."""
+        """Say when a pass is due at the pace so far.
+
+        The text is empty where the pace is unknown, or the run is not on the way to a pass.
+        """
         rate = self._tally.rate(now)
         if rate is None or not 0.05 <= limits.share < 1.0:  # before that a few samples decide the figure
             return ""
@@ -243,6 +246,6 @@ def _columns(width: int) -> list[ProgressColumn]:
 
 
 def _short(name: str, width: int) -> str:
-    """Cut a check's name to the room that the figures leave on a line of this width."""
+    """Cut a check's name to the room beside the figures on a line."""
     room = width - (34 if width < NARROW else 47) if width < WIDE else 40
     return clip(name, max(room, 4), "…")

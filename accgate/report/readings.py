@@ -1,4 +1,7 @@
-"""What is read from replies, for the terminal: examples, replies read anew, first replies."""
+"""Tables of replies and what is read from them, for the terminal.
+
+The tables hold examples, replies read anew, and first replies.
+"""
 
 from collections.abc import Mapping, Sequence
 
@@ -39,7 +42,10 @@ def print_rereadings(console: Console, done: Sequence[Rereading]) -> None:
 
 
 def print_replies(console: Console, records: Sequence[Record]) -> None:
-    """Print three replies with what was expected, if possible a right, a wrong and an unread one."""
+    """Print up to three replies, each with the answer that was expected.
+
+    If possible they are a right one, a wrong one and an unread one.
+    """
     kinds: dict[tuple[bool, float | None], Record] = {}
     for record in records:
         kinds.setdefault((record.is_unread, record.score), record)
@@ -67,7 +73,7 @@ def _rereading_text(each: Rereading) -> str:
 
 
 def _read(record: Record) -> str:
-    """Write what was read, or a dash for a record that does not keep it."""
+    """Write what was read, or a dash where the record lacks it."""
     return "-" if record.answer is None and record.reading is None else _answer_text(record.answer)
 
 
@@ -77,6 +83,6 @@ def _answer_text(answer: str | None) -> str:
 
 
 def _shortened(text: str) -> str:
-    """Return the beginning and the end of a text, for one line of a table."""
+    """Shorten a text to its beginning and end for a table's line."""
     line = " ".join(visible(text).split()) or "(empty)"
     return line if len(line) <= WIDE else f"{line[: WIDE // 2 - 2]} … {line[1 - WIDE // 2 :]}"

@@ -1,4 +1,7 @@
-"""Lost answers that were asked again, of a run or over commits, for the terminal."""
+"""Lost answers that were asked again, for the terminal.
+
+They come from one run or from several commits.
+"""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -20,7 +23,7 @@ from accgate.verdict import Verdict
 
 
 def print_asked_again(console: Console, done: AskedAgain, run: Path) -> None:
-    """Print how many lost answers are lost for good, and how often each came back."""
+    """Print how often lost answers came back, and how many are lost for good."""
     back, scored, unread, asked = done.back, done.scored, done.unread, done.times * len(done.back)
     each = "once" if done.times == 1 else f"{done.times} times"
     gone, flickering = len(done.lost), len(done.flickering)
@@ -74,7 +77,10 @@ def print_sample(console: Console, result: Result, run: Path, id_: str, model: s
 
 
 def _key_of(verdict: Verdict, run: Path, id_: str) -> str | None:
-    """Find the key of the sample that has this key, or this id in its dataset."""
+    """Find the key of the sample that has this key or id.
+
+    The id is the sample's own in its dataset.
+    """
     if verdict.model is None or verdict.task is None:
         return None
     path = paths_of(run, verdict.model, verdict.task).records

@@ -1,4 +1,7 @@
-"""A result as files for machines: accgate.json, JUnit XML, CTRF, and a statement to sign."""
+"""The files of a result that machines read.
+
+The files are accgate.json, JUnit XML, CTRF, and a statement to sign.
+"""
 
 import hashlib
 import json

@@ -44,9 +44,10 @@ class Sample:
 
 
 class Samples:
-    """The samples of a check, worst first, each read from its files when it is its turn.
+    """The samples of a check, worst first.
 
-    `head` is the text with which every prompt begins. `size` counts the bytes of all texts.
+    Each sample is read from the files when it is its turn. `head` is the text with which every prompt begins. `size`
+    counts the bytes of all texts.
 
     Parameters
     ----------
@@ -135,7 +136,7 @@ class Samples:
 
 
 def fixed_order(records: RecordLog, seed: int) -> Places:
-    """Return the place of the first record of each id, in the fixed random order of samples."""
+    """Return the place of each id's first record, in the samples' fixed random order."""
     ids = records.figures.ids
     firsts = first_places(ids)
     names = [each.cluster for each in records.take(firsts)] if records.fills("cluster") else None
@@ -165,9 +166,10 @@ def _number(value: float) -> float | None:
 
 
 class _Texts:
-    """The texts of a compressed file by the place of their sample, kept in the spool.
+    """The texts of a compressed file, by the place of their sample.
 
-    `scores` are each sample's mean scores, NaN where it has none. `head` is the text with which all texts begin.
+    The spool keeps the texts. `scores` are each sample's mean scores, NaN where it has none. `head` is the text with
+    which all texts begin.
     """
 
     def __init__(self, spool: IO[bytes], rows: Rows, column: str, ids: Ids, repeats: Places) -> None:

@@ -45,7 +45,10 @@ class TemplateFault(Exception):
 
 
 class _PlainConcat(NodeTransformer):
-    """Turns Jinja's operator `~` into a filter, whose result is not safe where one of its parts is."""
+    """A transformer of Jinja's operator `~` into the filter `concat`.
+
+    The result of the filter is never safe, even where one of its parts is.
+    """
 
     def visit_Concat(self, node: nodes.Concat) -> nodes.Expr:  # noqa: N802 (Jinja's name)
         self.generic_visit(node)
@@ -81,7 +84,10 @@ class InertEnvironment(ImmutableSandboxedEnvironment):
         return value if isinstance(value, Markup) else Markup(self._escape("-" if value is None else str(value)))
 
     def _join(self, values: Iterable[Any], between: Any = "") -> Markup:
-        """Join values that are escaped one by one, and keep spaces and line ends between them."""
+        """Join values that are escaped one by one.
+
+        Spaces and line ends between them stay as they are.
+        """
         text = str(between)
         inner = text.strip()
         return Markup(text.replace(inner, self._inert(inner)) if inner else text).join(map(self._inert, values))
@@ -92,7 +98,7 @@ class InertEnvironment(ImmutableSandboxedEnvironment):
         return super()._generate(_PlainConcat().visit(source), name, filename, defer_init)
 
     def wrap_str_format(self, value: Any) -> None:
-        """Refuse `format`, which would escape the arguments of a safe text for HTML, not for Markdown."""
+        """Refuse `format`, which would escape its arguments for HTML, not for Markdown."""
 
     def is_safe_attribute(self, obj: Any, attr: str, value: Any) -> bool:
         """Tell whether a template may read an attribute.
@@ -116,7 +122,7 @@ class InertEnvironment(ImmutableSandboxedEnvironment):
 
 
 def _plain(value: Any) -> Any:
-    """Return a safe text as an unsafe one, and any other value as it is."""
+    """Return a safe text as an unsafe one, and other values unchanged."""
     return str(value) if isinstance(value, Markup) else value
 
 
@@ -148,7 +154,9 @@ def render_here(environment: InertEnvironment, template: str, values: Mapping[st
 
 
 def render_apart(template: str, values: Mapping[str, Any]) -> str:
-    """Render a user's template in a process of its own, and cut it at 4 million characters.
+    """Render a user's template in a process of its own.
+
+    That process cuts the text at 4 million characters.
 
     Raises
     ------
@@ -177,7 +185,10 @@ def render_apart(template: str, values: Mapping[str, Any]) -> str:
 
 
 def answer(environment: InertEnvironment) -> None:
-    """Render the template on standard input under limits, and print its text or its fault as JSON."""
+    """Render the template on standard input, and print the outcome as JSON.
+
+    Limits hold for the process. The outcome is a text or a fault.
+    """
     template, values, seconds = pickle.load(sys.stdin.buffer)  # our own process wrote it
     for limit, value in (
         (resource.RLIMIT_CPU, seconds), (resource.RLIMIT_AS, MEMORY), (resource.RLIMIT_FSIZE, 0),

@@ -92,7 +92,10 @@ def worst_first(checks: Sequence[Verdict]) -> tuple[Verdict, ...]:
 
 
 def name_in(result: Result, verdict: Verdict) -> str:
-    """Name a check by its task, and by its model where the run has several."""
+    """Name a check by its task, and if needed by its model.
+
+    The model is named where the run has several.
+    """
     models = {each.model for each in result.decided}
     on = f" on {verdict.model}" if verdict.model and verdict.task and len(models) > 1 else ""
     return f"{subject_of(verdict)}{on}"
@@ -147,7 +150,10 @@ def _deciding(checks: Sequence[Verdict]) -> Sequence[Verdict]:
 
 
 def _advisory_lines(result: Result, checks: Sequence[Verdict]) -> list[str]:
-    """Say what became of the advisory checks that did not pass, where others are required."""
+    """Say what became of the advisory checks that did not pass.
+
+    There are no lines where no check is required.
+    """
     failed = [verdict for verdict in checks if verdict.verdict != "pass" and verdict not in _deciding(checks)]
     if not failed:
         return []
@@ -191,7 +197,10 @@ def exit_reason(exit_code: int) -> str:
 
 
 def verdict_line(result: Result) -> str:
-    """Say the verdict of a run in a sentence, even where its rules do not count yet."""
+    """Say the verdict of a run in a sentence.
+
+    The sentence is the same where the rules of the run do not count yet.
+    """
     return _verdict(result, None).text
 
 
@@ -221,7 +230,10 @@ def _run_line(result: Result, checks: Sequence[Verdict]) -> str:
 
 
 def guard_sentence(result: Result, guard: Guard) -> str | None:
-    """Say that a run passes and how many rules loosen, or return None where none does."""
+    """Say that a run passes, and how many rules loosen the gate.
+
+    A run without checks gives None, and so do changes that loosen nothing.
+    """
     loosening = sum(change.effect == "loosening" for change in guard.changes)
     if not loosening or not result.decided:
         return None
@@ -272,9 +284,9 @@ def _regression_lines(result: Result, lead: Verdict) -> list[str]:
 
 
 def together_words(result: Result, verdict: Verdict) -> str:
-    """Say which error rate the gate allows the whole run, as a clause of `chance_sentence`.
+    """Say as a clause which error rate the gate allows the whole run.
 
-    It is empty where the check has all of it.
+    The clause is a part of `chance_sentence`. It is empty where the check has the whole rate.
     """
     allowed, cost = result.allowed, verdict.failed_cost
     level = verdict.level if cost is None or cost.alpha is None else cost.alpha

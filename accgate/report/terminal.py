@@ -65,7 +65,7 @@ def table_of(headings: Sequence[str], rows: Sequence[Sequence[str | Text]], *, l
 def print_table(
     console: Console, headings: Sequence[str], rows: Sequence[Sequence[str | Text]], *, left: Sequence[int]
 ) -> None:
-    """Print rows as a table, or a paragraph for each where the terminal is too narrow.
+    """Print rows as a table, or as paragraphs in a narrow terminal.
 
     The first two cells name a row. Without rows nothing is printed. `left` is as in `table_of`.
     """

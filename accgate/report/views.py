@@ -1,4 +1,7 @@
-"""The checks of a run as a template shows them: rows by model, figures, groups and costs."""
+"""The checks of a run, as a template shows them.
+
+They have rows by model, figures, groups and costs.
+"""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -95,7 +98,10 @@ class Origin(NamedTuple):
 
 
 class Section(NamedTuple):
-    """A table of checks, of one model, or of all where most models have a single check."""
+    """A table of the checks of one model, or of all models.
+
+    One table holds all where most models have a single check.
+    """
 
     origins: tuple[Origin, ...]
     rows: tuple[CheckView, ...]
@@ -132,7 +138,9 @@ def _origin(model: str, rows: Sequence[CheckView], limits: Limits, started: str 
 
 
 def _age(references: Sequence[ReferenceSummary], started: str | None) -> str:
-    """Say how old references were when a run started, unless that is unknown or the same day.
+    """Say how old the references were when a run started.
+
+    The text is empty where the age is unknown or 0 days.
 
     >>> _age([ReferenceSummary(75.0, 400, date="2026-11-12")], "2026-11-26T08:00:00+00:00")
     '14 days old'
@@ -157,10 +165,11 @@ def _makers(references: Sequence[ReferenceSummary], limits: Limits) -> str:
 
 @dataclass(frozen=True)
 class Checks:
-    """The checks of a run that there is room for, worst first, under the names that templates use.
+    """The checks of a run that a template shows, worst first.
 
-    `checks` are the `rows` that have details. `beside` are the same checks by a pull request's own rules, where the
-    rules of its base decide. The counts say how many are left out.
+    The room decides how many they are. Templates use the names of the fields. `checks` are the `rows` that have
+    details. `beside` are the same checks by a pull request's own rules, where the rules of its base decide. The counts
+    say how many are left out.
     """
 
     rows: tuple[CheckView, ...] = ()
@@ -246,7 +255,7 @@ def _to_do(verdict: Verdict, limits: Limits) -> tuple[str, Step]:
 
 
 def gamma_of(verdict: Verdict) -> str:
-    """Write gamma for a table, or "none" where no mean would have failed the gate."""
+    """Write gamma for a table, or "none" where no mean would fail."""
     if verdict.gamma is None:
         return "–" if verdict.p_value is None else "none"
     return points_text(verdict, verdict.gamma)
@@ -334,7 +343,10 @@ NAMES = {"tokens": "Completion tokens", "seconds": "Seconds", "acceptance": "Acc
 
 
 def cost_rows(verdict: Verdict) -> tuple[tuple[str, ...], ...]:
-    """Return the cells of each cost under `COST_HEADINGS`, as far as the reference has it."""
+    """Return the cells of each cost under the headings `COST_HEADINGS`.
+
+    Costs that the reference lacks are left out.
+    """
     return tuple(_cost_cells(cost) for cost in verdict.costs if cost.change is not None)
 
 

@@ -1,4 +1,4 @@
-"""The cost of a run, the legend of its figures, and how a verdict came about."""
+"""A run's cost, the legend of its figures, and a verdict's explanation."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def cost(result: Result) -> str | None:
 
 
 def expected_text(estimate: Estimate) -> str:
-    """Say after how many samples, and how long, the verdict of a check is expected.
+    """Say after how many samples, and how long, a verdict is expected.
 
     >>> from accgate.planning.cost import Cost, Estimate
     >>> costs = (Cost(n, None, n / 9, None) for n in (832, 367, 481))

@@ -40,7 +40,10 @@ NEEDS = "run on Linux 5.13 or later with Landlock, which Docker's profile allows
 
 
 class ReadsOutside(BadInput):
-    """Code of a rule opens a file of the repository that is no part of it."""
+    """A rule's code opens a file that is no part of the rule.
+
+    The file belongs to the repository.
+    """
 
 
 @dataclass(frozen=True)

@@ -160,7 +160,7 @@ def fenced_blocks(text: str) -> list[Block]:
 
 
 def _to_its_end(lines: Sequence[str], start: int, lead: str, mark: str, patience: Patience) -> tuple[str, bool, int]:
-    """Return the code of a block, whether it is closed, and the line behind it."""
+    """Return a block's code, whether it is closed, and the line behind it."""
     first = None
     for place in range(start, len(lines)):
         line = lines[place].strip(" \t>")

@@ -28,9 +28,9 @@ _DIGITS = r"-?\??(?:\\d|\[0-9\])\+"  # as in `-?\d+`
 def by_form(
     reply: str, form: Form, which: Literal["first", "last"] = "last", program: str = "", language: str = ""
 ) -> str | None:
-    """Return the first or last number, the last \\boxed{}, or Python code in a reply.
+    """Return the answer of the given form in a reply.
 
-    A reply without any gives None.
+    The answer is the first or last number, the last \\boxed{}, or Python code. A reply without any gives None.
 
     >>> by_form("It costs $1,200.", "number"), by_form("Nothing.", "number")
     ('1200', None)

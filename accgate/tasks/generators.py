@@ -320,7 +320,10 @@ def ruler_cwe(*, seed: int = 0, count: int = 100, length: int = 4096) -> Iterato
 
 
 def _cwe(rng: random.Random, count: int, repeats: tuple[int, int]) -> tuple[str, list[str]]:
-    """Write the question about a list of so many words, and return the common ones."""
+    """Return a question about a list of words, and its common words.
+
+    The list has `count` different words.
+    """
     words = [pair_at(place) for place in rng.sample(range(PAIRS), count)]
     entries = words[:10] * repeats[0] + words[10:] * repeats[1]
     rng.shuffle(entries)
@@ -364,7 +367,7 @@ def ruler_fwe(*, seed: int = 0, count: int = 100, length: int = 4096) -> Iterato
 
 
 def _frequencies(room: int, ranks: int) -> list[int]:
-    """Return how often the word of each rank comes in a text of `room` tokens.
+    """Return how often each rank's word comes in a text of `room` tokens.
 
     The first word, the dots, takes three tokens.
     """

@@ -138,7 +138,10 @@ class OwnIds:
         self._seen: set[int] = set()
 
     def text_of(self, row: Row) -> str | None:
-        """Return the id in a row, if it is a text or a whole number."""
+        """Return the id in a row as text, or None.
+
+        Only a text or a whole number is an id.
+        """
         value = next((row[name] for name in self._columns if name in row), None)
         is_id = isinstance(value, (str, int)) and not isinstance(value, bool)
         return (str(value).strip()[:LONGEST_ID] or None) if is_id else None

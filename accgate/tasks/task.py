@@ -1,4 +1,4 @@
-"""A task with its samples in the fixed order, and the fingerprint that identifies it."""
+"""A task with samples in their fixed order, and its identifying fingerprint."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ class Task:
 
     @cached_property
     def groups(self) -> Mapping[str, str] | None:
-        """The group of each sample by its id, or None where no sample has one.
+        """The group of each sample by its id, or None where all lack one.
 
         A sample without a group has an empty one.
         """
@@ -231,7 +231,7 @@ def _joined_task(name: str, definition: Definition, source: Source, mode: Mode |
 
 
 def _parts_of(definition: Definition, source: Source) -> dict[str, tuple[Definition, Source]]:
-    """Return the definition of each part that is asked, and where its rows come from.
+    """Return the definition of each asked part, and the source of its rows.
 
     A local file holds the rows of all parts.
 

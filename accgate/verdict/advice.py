@@ -51,9 +51,9 @@ BLAME = Words("accgate blame", True)
 
 @dataclass(frozen=True)
 class Step:
-    """Something that the reader can do now, as a sentence in parts without a full stop.
+    """Something that the reader can do now, as a sentence in parts.
 
-    `kind` is `next`, or `accept` for the way to accept a loss or a first reference.
+    The sentence has no full stop. `kind` is `next`, or `accept` for the way to accept a loss or a first reference.
     """
 
     kind: Literal["next", "accept"]
@@ -135,7 +135,10 @@ def _after_regression(lead: Figures) -> list[Step]:
 
 
 def after_inconclusive(verdict: Figures, *, needs_approval: bool) -> Step:
-    """Name the setting that would decide an inconclusive check, and whether it needs an approval."""
+    """Name the settings that would decide an inconclusive check.
+
+    The step says whether they need an approval.
+    """
     theta, samples = deciding_theta(verdict), needed_samples(verdict)
     if theta is None or samples is None:
         return _next(Words("accgate plan", True), " shows how many samples each theta needs")

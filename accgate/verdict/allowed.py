@@ -1,4 +1,4 @@
-"""How many harmless changes the rules of a run fail at most, and by what."""
+"""The share of harmless changes that a run may fail, by its sources."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ RUNS = 10_000  # every figure of chance is a count of so many runs
 
 @dataclass(frozen=True)
 class Allowed:
-    """The share of harmless changes that a run fails at most, in parts that add up.
+    """The share of harmless changes that a run fails at most.
 
-    The `checks` fail a share by their scores, the `overall` checks and the `limits` on costs more, and so do `groups`
-    and the `drift` where they can fail a check. On a pull request these are the rules of its base, and the checks that
-    it adds may fail the share `new` as well.
+    Its parts add up. The `checks` fail a share by their scores, the `overall` checks and the `limits` on costs more,
+    and so do `groups` and the `drift` where they can fail a check. On a pull request these are the rules of its base,
+    and the checks that it adds may fail the share `new` as well.
     """
 
     checks: float = 0.0

@@ -82,7 +82,7 @@ class ReferenceSummary:
 
 @dataclass(frozen=True)
 class CandidateSummary:
-    """Mean (points) of the candidate, and the numbers of its samples and of those that failed.
+    """The candidate's mean in points, and its numbers of samples and failed samples.
 
     `readings` are null where there was nothing to read, as where a text is scored.
     """
@@ -95,7 +95,7 @@ class CandidateSummary:
 
 @dataclass(frozen=True)
 class Drift:
-    """How far a run is from the anchor, in points, and whether that is a decline.
+    """A run's distance from the anchor in points, and whether it declined.
 
     `since` is the anchor's date, and `runs` counts the references after it and this run. `p_value` is corrected for all
     runs of the history and compares with `alpha`. Where lower is better, a decline has a `difference` above 0. A
@@ -165,7 +165,7 @@ class Groups:
 
 @dataclass(frozen=True)
 class Collapse:
-    """Samples that each run of the reference has right and each run of the candidate wrong.
+    """Samples that every reference run has right and every candidate run wrong.
 
     `runs` counts those of the reference and of the candidate. `lost` counts the samples with these `ids`; `recovered`
     counts the reverse, wrong in each run of the reference and right in each of the candidate. Flicker alone would make
@@ -213,7 +213,10 @@ class Cost:
 
     @property
     def is_exceeded(self) -> bool:
-        """Whether the mean changed for the worse by more than is allowed, if only by chance."""
+        """Whether the mean got worse by more than is allowed.
+
+        Chance alone may be the cause.
+        """
         if self.change is None or self.allowed is None:
             return False
         return (-self.change if self.name == "acceptance" else self.change) > self.allowed
@@ -393,7 +396,7 @@ class Figures:
 
     @property
     def is_too_coarse(self) -> bool:
-        """Whether the smallest drop that the run detects is larger than the one asked for."""
+        """Whether the smallest drop that the run detects exceeds the one asked for."""
         if self.theta is None or self.theta_target is None:
             return False
         return self.theta > self.theta_target * (1.0 + 1e-9)
@@ -433,13 +436,19 @@ class Figures:
 
     @property
     def failed_cost(self) -> Cost | None:
-        """The first limit on a cost that failed a check whose scores did not, if any."""
+        """The first cost whose limit failed a check whose scores did not.
+
+        The value is None where no limit did.
+        """
         costs = self.costs if self.by_scores is not None and self.verdict == "regression" else ()
         return next((cost for cost in costs if cost.outcome == "regression"), None)
 
     @property
     def failed_beside(self) -> Reason | None:
-        """The group or the slow decline that failed a check whose mean did not, if any."""
+        """The group or slow decline that failed a check whose mean did not.
+
+        The value is None where neither did.
+        """
         causes = self.causes if self.by_scores is not None and self.verdict == "regression" else ()
         return next((cause for cause in causes if cause.kind in ("group-fell", "declined")), None)
 

@@ -17,7 +17,10 @@ COLLAPSED = "■ "  # the sign of a sample that all runs lost, before its prompt
 
 
 def subject_of(verdict: Figures) -> str:
-    """Name a check in a headline by its task, with the statistic where one is decided."""
+    """Name a check for a headline by its task.
+
+    The statistic comes first where the check is decided on one.
+    """
     name = verdict.task or verdict.model or "the candidate"
     return f"{verdict.statistic} of {name}" if verdict.statistic else name
 
@@ -99,7 +102,7 @@ def move_sentence(verdict: Figures) -> str:
 
 
 def pass_words(verdict: Figures) -> str:
-    """Say in a few words why a drop, if there is any, is no regression."""
+    """Say in a few words why a check has no regression."""
     loss, allowed = loss_of(verdict), verdict.allowed_drop
     if verdict.equal_to is not None:
         return "no difference beyond chance"
@@ -213,9 +216,10 @@ def needed_samples(verdict: Figures) -> int | None:
 
 
 def collapse_sentence(verdict: Figures) -> str | None:
-    """Say how many samples all runs lost, if any, and how many of them flicker explains.
+    """Say how many samples all runs lost, and how many flicker explains.
 
-    The sentence begins with the sign that these samples have in lists of answers, and has no full stop.
+    The result is None where there are no such samples. The sentence begins with the sign that these samples have in
+    lists of answers, and has no full stop.
 
     >>> from accgate.verdict import CandidateSummary, ReferenceSummary, Verdict
     >>> from accgate.verdict.figures import Collapse

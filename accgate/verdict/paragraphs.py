@@ -46,9 +46,10 @@ def other_rules(rules: str) -> tuple[str, str]:
 
 
 def explanation(verdict: Figures, run: Surroundings = ALONE) -> list[Paragraph]:
-    """Explain a verdict in paragraphs under headings, from the verdict itself to what to do next.
+    """Explain a verdict in paragraphs under headings.
 
-    Only what applies is there: a check without a p-value has no test, a fixed number of samples no stopping.
+    The paragraphs lead from the verdict itself to what to do next. Only what applies is there: a check without a
+    p-value has no test, a fixed number of samples no stopping.
     """
     meaning = MEANING[verdict.verdict] if verdict.failed_cost is None else "a sample takes more than is allowed"
     if verdict.equal_to is not None:
@@ -201,7 +202,7 @@ def _stopping(verdict: Figures) -> str:
 
 
 def _costs(verdict: Figures) -> str:
-    """Describe the change of what a sample costs, and the outcome of a limit on it."""
+    """Describe how a sample's costs changed, and the outcome of each limit."""
     sentences = []
     for cost in verdict.costs:
         sentences.append(f"{with_capital(cost.sentence)}.")

@@ -202,7 +202,10 @@ def flip_counts(verdict: Figures) -> str | None:
 
 
 def loss_sentence(verdict: Figures) -> str | None:
-    """Say how many answers were lost because they can no longer be read, if any."""
+    """Say how many of the lost answers can no longer be read.
+
+    The result is None where there are no such answers.
+    """
     if not verdict.lost_unread or verdict.lost is None:
         return None
     return f"{count_of(verdict.lost, 'answer')} lost: {verdict.lost_unread:,} could no longer be read"
@@ -269,7 +272,9 @@ OUTSIDE = {"version": "engine version", "hardware": "hardware"}
 
 
 def settings_of(verdict: Figures) -> tuple[Setting, ...]:
-    """Return the settings of a check that differ from its reference's, labels and those outside last.
+    """Return the settings of a check that differ from its reference's.
+
+    Labels come after others, and settings outside accuracy.toml come last.
 
     >>> from accgate.verdict import CandidateSummary, ReferenceSummary, Verdict
     >>> sides, changed = (ReferenceSummary(75.0, 9), CandidateSummary(70.0, 9)), ("options.kv: not set → q4_0",)
@@ -304,7 +309,9 @@ def drift_sentence(verdict: Figures) -> str | None:
 
 
 def groups_sentence(verdict: Figures) -> str | None:
-    """Say which groups stand out, if any, three of them by name, without a full stop.
+    """Say which groups stand out, and name up to three of them.
+
+    The sentence has no full stop. The result is None where no group stands out.
 
     >>> from accgate.verdict import CandidateSummary, ReferenceSummary, Verdict
     >>> from accgate.verdict.figures import Groups

@@ -204,7 +204,7 @@ def _sections(
 
 
 def _samples(spool: IO[bytes], folder: Path, verdict: Verdict, seed: int) -> Samples | None:
-    """Return the samples of a check, or None where the folder has no records of it."""
+    """Return the samples of a check, or None where it has no records."""
     if verdict.model is None or verdict.task is None:
         return None
     paths = paths_of(folder, verdict.model, verdict.task)

@@ -38,7 +38,7 @@ class Sides:
     binary: bool = True
 
     def evidence(self, verdict: Verdict) -> Evidence | str:
-        """Return the evidence on which a check was decided, or say why the files lack it.
+        """Return the evidence of a check, or say why the files lack it.
 
         The files do not say the range of the metric, which is assumed to be 0 to 100.
         """
@@ -67,7 +67,7 @@ class Sides:
 
 
 def sides_of(verdict: Verdict, folder: Path, seed: int) -> Sides | str:
-    """Read the samples of a check from a run's folder, or say why they are not there.
+    """Read the samples of a check, or say why its files lack them.
 
     Raises
     ------
@@ -103,9 +103,9 @@ def _close(scores: Floats, mean: float | None) -> bool:
 
 
 def _reference(path: Path, ids: Ids) -> tuple[Floats | None, bool]:
-    """Read the reference's score of each sample, and whether all scores of the file are 0 or 100.
+    """Read the reference's scores of samples, and whether they are binary.
 
-    The scores are None where the file lacks one.
+    Binary scores are all 0 or 100 in the whole file. The scores are None where the file lacks one.
     """
     scores = array("d")
 

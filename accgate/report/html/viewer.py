@@ -82,10 +82,10 @@ class _Column:
 
 
 def lists_of(checks: Mapping[int, Samples], samples_file: SamplesFile | None) -> tuple[Mapping[int, ShownList], str]:
-    """Share the room of a page among its checks, and put the rest into the samples file.
+    """Share the room of a page among the lists of its checks.
 
-    Return the counts of each check, and the page's data as JSON that a script element can hold. Without a samples file
-    the rest is left out.
+    The samples file takes what finds no room. Return the counts of each check, and the page's data as JSON that a
+    script element can hold. Without a samples file the rest is left out.
     """
     room, listed, lists = [ROWS, TEXTS], LISTED, {}
     size, count = (sum(map(of, checks.values())) for of in (attrgetter("size"), len))
@@ -140,7 +140,10 @@ def _texts(sample: Sample, length: int) -> list[str | None]:
 
 
 def _cut(text: str | None, length: int, *, shows_end: bool = False) -> str | None:
-    """Cut a long text to its beginning, or its end, and say how much is left out."""
+    """Cut a long text, and say how many characters are left out.
+
+    With `shows_end` the end of the text stays, else its beginning.
+    """
     if text is None or len(text) <= length:
         return None if text is None else plain(text)
     if shows_end:

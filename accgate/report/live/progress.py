@@ -39,9 +39,9 @@ class Standing:
 
 
 class Follower:
-    """A reader of a run's folder, which at each look reads the new records only.
+    """A reader of the records that a run adds to its folder.
 
-    `checks` are the run's plan, empty where that is not known.
+    Each look reads the new records only. `checks` are the run's plan, empty where that is not known.
     """
 
     def __init__(self, folder: Path, checks: Sequence[Check] = ()) -> None:
@@ -124,7 +124,10 @@ class Follower:
 
 
 def _total(paths: RecordPaths, check: Check | None) -> int | None:
-    """Return the most answers that a check may need, by its run's settings or else by its plan."""
+    """Return the most answers that a check may need.
+
+    The settings of the run give the number, or else the plan does.
+    """
     if paths.settings.is_file() and isinstance(total := settings_of_run(paths).get("records"), int):
         return total
     return None if check is None else check.n * check.repeats
@@ -135,7 +138,7 @@ def _is_answered(paths: RecordPaths) -> bool:
 
 
 def _difference(check: Check, records: Mapping[tuple[str, int], Record]) -> tuple[int, float | None]:
-    """Count the samples before the first unfinished one, and average their difference to the reference."""
+    """Count the leading finished samples, and average their difference to the reference."""
     reference = check.reference
     if reference is None or check.task.content.aggregate is not None:
         return 0, None

@@ -90,7 +90,10 @@ class Viewer(ThreadingHTTPServer):
         self._last, self._visited = self._clock(), True
 
     def state(self) -> dict[str, Any]:
-        """Return the JSON that the page shows: each check, whether the run is decided, or a fault."""
+        """Return the state of the run, which its page reads as JSON.
+
+        It holds each check and whether the run is decided, or a fault.
+        """
         with self._reading:
             try:
                 checks = [asdict(standing) for standing in self.follower.look()]
@@ -148,7 +151,10 @@ class Viewer(ThreadingHTTPServer):
         )
 
     def page(self) -> tuple[bytes, str]:
-        """Return the page that follows the run, and a policy that allows its script and style only."""
+        """Return the page that follows the run, and its security policy.
+
+        The policy allows no script or style but the page's own.
+        """
         nonce = secrets.token_urlsafe(12)
         html = page_template("accgate.report", "live.html.j2").render(nonce=nonce, folder=str(self.follower.folder))
         policy = f"default-src 'none'; script-src 'nonce-{nonce}'; style-src 'nonce-{nonce}'; connect-src 'self'"
@@ -163,7 +169,7 @@ class _Handler(BaseHTTPRequestHandler):
     timeout = 30
 
     def do_GET(self) -> None:
-        """Answer with a page, the state of the run, or a file that a page loads."""
+        """Answer with a page, a file, or the state of the run."""
         viewer = self.server
         host, origin = self.headers.get("Host", ""), self.headers.get("Origin")
         if host not in viewer.hosts or origin not in (None, f"http://{host}"):
