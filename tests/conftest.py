@@ -47,7 +47,8 @@ if TYPE_CHECKING:
 TOGETHER = {
     "vllm": ("tests/real/test_vllm.py",),
     "vllm in process": ("tests/real/test_vllm_session.py", "tests/real/test_servers.py"),
-    "container": tuple(f"tests/real/test_{name}.py" for name in ("act", "image", "sandbox_container", "shallow_*")),
+    "workflows": ("tests/real/test_act.py",),
+    "container": tuple(f"tests/real/test_{name}.py" for name in ("image", "sandbox_container", "shallow_*")),
     "ray": ("tests/real/test_ray*.py",),
     "lm_eval": ("tests/real/test_interop.py", "tests/real/test_lm_eval*.py", "tests/interop/test_[os]*.py"),
     "examples": ("tests/real/test_examples.py", "tests/real/test_base_in_containers.py"),

