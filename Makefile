@@ -56,7 +56,7 @@ run: $(VENV)/.run
 	@echo "What a pull request would show: $(OUT)/degraded/report.md; to open in a browser: $(OUT)/degraded/report.html"
 
 test: $(VENV)/.dev
-	@echo "The tests that need only Python: about five minutes on two cores. The short form, with the real model: make test-short"
+	@echo "The tests that need only Python: about four minutes on two cores. The short form, with the real model: make test-short"
 	$(PYTEST) -n auto $(COVER) -m "not ($(PARTS) or long)"
 
 # A gate of each kind, every --help, the layout, and a newcomer's walk with the real model.
@@ -74,8 +74,8 @@ test-parts: $(VENV)/.dev
 messages: $(VENV)/.dev
 	$(BIN)/python -m pytest -q --snapshot-update $$(grep -rl 'messages: SnapshotAssertion' --include='test_*.py' tests)
 
-# What .ci/run leaves out: the real vLLM and Ray while they load, hang and are killed. Before a release, and after a
-# change of those engines.
+# What .ci/run leaves out: the real vLLM and Ray while they load, hang and are killed, and the smoke test of a release.
+# Before a release, and after a change of those.
 test-long: $(VENV)/.dev
 	$(PYTEST) -n 2 -m long $(shell grep -rlE 'mark\.long\b' --include='*.py' tests)
 

@@ -147,6 +147,7 @@ def test_the_image_has_the_locked_packages_and_no_others(each_image: str) -> Non
     assert installed == pins("publish" if each_image.endswith("-publish") else "cpu")
 
 
+@pytest.mark.long
 def test_the_smoke_test_of_a_release_passes_this_image_and_none_that_is_old_or_never_fails(each_image: str) -> None:
     def smoke(name: str, version: str) -> subprocess.CompletedProcess[str]:
         command = [str(ROOT / ".ci/smoke"), name, version]
