@@ -193,3 +193,12 @@ def test_flipped_signs_reject_where_the_share_of_patterns_that_lost_as_much_is_a
     total = 400 * float(flip_margins(ALPHA)(spread, np.array([float(losses)]))[0])
     turned, others = rng.binomial(losses, 0.5, 200_000), rng.normal(0.0, sd, 200_000)
     assert np.mean(others <= total - 200.0 * turned) == pytest.approx(ALPHA, abs=0.003)
+
+
+def test_degrees_of_freedom_are_those_of_a_normal_variance_whatever_the_scale() -> None:
+    """Twice the samples over the kurtosis, which is 3 of a normal law and 1 of two values."""
+    rng, sizes = np.random.default_rng(5), np.ones(4_000)
+    normal, equal = rng.standard_normal(4_000), np.repeat([-1.0, 1.0], 2_000)
+    for scale in (0.1, 1.0, 100.0):
+        assert spread_of_units(scale * equal, sizes, loss=100.0).degrees == pytest.approx(8_000.0)
+        assert spread_of_units(scale * normal, sizes, loss=100.0).degrees == pytest.approx(8_000.0 / 3.0, rel=0.1)
