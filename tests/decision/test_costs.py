@@ -131,6 +131,14 @@ def test_costs_are_told_without_a_gate_and_decide_nothing(tmp_path: Path) -> Non
     assert run(project, tokens())["costs"] == []
 
 
+@each(("share", "outcome"), [(1.09, "pass"), (1.109, "regression")])
+def test_growth_is_held_against_the_allowed_share_itself(tmp_path: Path, share: float, outcome: str) -> None:
+    project = project_of(tmp_path, n=1_500, max_more_tokens="10%")
+    check = run(project, tokens(share), right_but(250, 1_500))
+    assert check["costs"][0]["change"] == pytest.approx(share - 1.0, abs=0.002)
+    assert check["verdict"] == outcome
+
+
 @each(("key", "at"), [("max_more_tokens", 0), ("max_slower", 1)])
 def test_a_gate_fails_what_grew_beyond_the_allowed_and_verify_decides_it_again(
     tmp_path: Path, key: str, at: int

@@ -138,7 +138,9 @@ def test_a_push_ends_the_approval_and_one_that_cannot_be_read_is_none(gate: Gate
     assert ("could not be checked" in gate.comment.replace("&#8203;", "")) != is_readable
 
 
-def test_a_base_without_accuracy_toml_is_neutral_and_shows_how_to_begin(gate: Gate) -> None:
+def test_a_base_without_accuracy_toml_is_neutral_and_shows_how_to_begin(
+    gate: Gate, capsys: pytest.CaptureFixture[str]
+) -> None:
     gate.base.config.unlink()
     for wrong in (20, 0):  # even where its own rules would pass
         gate.head.answer(right_but(wrong))
@@ -146,6 +148,7 @@ def test_a_base_without_accuracy_toml_is_neutral_and_shows_how_to_begin(gate: Ga
         assert gate.check_run["conclusion"] == "neutral"
         assert "accgate record" in gate.comment
         assert gate.job.outputs["passed"] == "false"
+    assert "::error" not in capsys.readouterr().out
 
 
 def test_a_base_that_did_not_judge_or_whose_files_are_missing_is_no_pass(gate: Gate) -> None:
