@@ -133,7 +133,7 @@ def _example(task: Task, sample: Sample, text: str, calls: Sequence[Sequence[str
     is_cut = text.startswith(CUT_OFF) or text.count("```") == 1
     made = tuple(("weather", json.dumps(dict(zip(["city"], call, strict=False)))) for call in calls)
     reply = Reply(text, "length" if is_cut else "stop", tool_calls=made)
-    answer = read(task, reply, Thoughts(), sample).answer
+    answer = read(task, reply, Thoughts(), sample, recorded=False).answer
     points = task.metric.worst if answer is None else None
     if answer is not None and task.metric.kind == "text":
         try:

@@ -44,7 +44,10 @@ class Thoughts:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """A reply as it was read. `text` follows the `reasoning`; `kind` is that of `Record.reading`."""
+    """A reply as it was read.
+
+    `text` follows the `reasoning`, and `kind` is that of `Record.reading`.
+    """
 
     text: str
     answer: str | None
@@ -70,9 +73,7 @@ def divide(task: Task, reply: Reply, thoughts: Thoughts, opened: str = "") -> tu
     return answer, "\n\n".join(each for each in (apart, split.reasoning) if each) or None
 
 
-def read(
-    task: Task, reply: Reply, thoughts: Thoughts, sample: Sample, *, opened: str = "", recorded: bool = False
-) -> Reading:
+def read(task: Task, reply: Reply, thoughts: Thoughts, sample: Sample, *, opened: str = "", recorded: bool) -> Reading:
     """Read a reply to a sample.
 
     An empty reply has an empty answer if the metric scores the whole reply. For a task with tools the text becomes

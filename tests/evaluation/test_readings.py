@@ -412,7 +412,7 @@ def test_blank_lines_behind_a_thought_are_no_part_of_the_answer(
 ) -> None:
     write_task(tmp_path, rows=questions(1, 100), extract__regex=r"\A([A-D])")
     task = load_task("sums", file=tmp_path / "sums.toml")
-    reading = read(task, Reply(text, reasoning=reasoning), Thoughts(), task.samples[0])
+    reading = read(task, Reply(text, reasoning=reasoning), Thoughts(), task.samples[0], recorded=False)
     assert (reading.text, reading.answer) == (whole, answer)
 
 
