@@ -72,17 +72,17 @@ def test_a_run_that_is_equal_joins_its_reference_once(project, capsys) -> None:
 
 def full(project: Project) -> None:
     project.write(reference_runs=1)
-    project.run()
+    project.run(right_but(20, N, start=1))
 
 
 def other_sampling(project: Project) -> None:
     project.models["m"]["sampling"] = {"top_p": 0.9}
     project.write()
-    project.run()
+    project.run(right_but(20, N, start=1))
 
 
 def cached(project: Project) -> None:
-    project.run()
+    project.run(right_but(20, N, start=1))
     edit_records(project, cached=True)
     data = project.result
     data["cached"] = 1
@@ -91,20 +91,20 @@ def cached(project: Project) -> None:
 
 def below_the_anchor(project: Project) -> None:
     project.record(right_but(25, N, start=2), args=["--reason", "worth it"])
-    assert project.run() == 0
+    assert project.run(right_but(26, N, start=2)) == 0
 
 
 def another_s(project: Project) -> None:
     project.models["n"] = {"engine": "recorded", "model": "m.jsonl", "baseline": "m"}
     del project.models["m"]
     project.write()
-    assert project.run() == 0
+    assert project.run(right_but(20, N, start=1)) == 0
 
 
 def targeted(project: Project) -> None:
     project.tasks["sums"]["target"] = 50.0
     project.write()
-    project.run()
+    project.run(right_but(20, N, start=1))
 
 
 @pytest.mark.parametrize(
@@ -115,7 +115,7 @@ def targeted(project: Project) -> None:
         (full, "its reference has 1 run of at most 1"),
         (other_sampling, "sampling.top_p"),
         (cached, "1 sample came from a cache"),
-        (below_the_anchor, "the anchor by -2.50 points"),
+        (below_the_anchor, "the anchor by -3.00 points"),
         (another_s, "the reference of another model, m"),
         (targeted, "no recorded scores"),
     ],
