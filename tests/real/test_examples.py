@@ -1,4 +1,7 @@
-"""Every workflow of .github/examples run whole by act, with the settings that docs/action.md names."""
+"""Every workflow of .github/examples run whole by act, with the settings that docs/action.md names.
+
+CI runs one of each kind; the others, which are marked long, differ from one of these in a few lines.
+"""
 
 from __future__ import annotations
 
@@ -48,6 +51,7 @@ def test_the_usual_one_publishes_a_comment_a_check_and_the_results(example: Exam
     assert (example.artifacts / "accuracy/accgate.json").exists()
 
 
+@pytest.mark.long
 def test_a_required_workflow_does_the_same(example: Example) -> None:
     example.push(60)
     code, text = example.run("required-workflow", "pull_request", event_of(example.hub))
@@ -55,6 +59,7 @@ def test_a_required_workflow_does_the_same(example: Example) -> None:
     assert example.checks == [FAILED]
 
 
+@pytest.mark.long
 def test_a_new_base_starts_the_gate_and_a_new_title_does_not(example: Example) -> None:
     example.push(12)
     edited = event_of(example.hub, action="edited")
@@ -64,6 +69,7 @@ def test_a_new_base_starts_the_gate_and_a_new_title_does_not(example: Example) -
     assert (code, example.checks) == (0, [PASSED]), text
 
 
+@pytest.mark.long
 def test_of_a_matrix_each_model_has_a_check_and_a_comment(image: str, tmp_path: Path, hub: GitHub) -> None:
     example = Example(tmp_path, hub, ("llama-8b", "qwen-14b"))
     example.push(10, 60)
@@ -80,6 +86,7 @@ NO_BUILD = {
 }
 
 
+@pytest.mark.long
 def test_an_own_engine_evaluates_and_accgates_image_publishes(example: Example) -> None:
     sha = example.push(12)
     name = f"accgate-own:{sha}"
@@ -100,6 +107,7 @@ def test_shards_are_merged_and_published_once(example: Example) -> None:
     assert "Regression: " in next(example.comments())
 
 
+@pytest.mark.long
 def test_a_split_run_of_the_repository_is_published_by_its_second_job(example: Example) -> None:
     example.push(60)
     code, text = example.run("split-same-repo", "pull_request", event_of(example.hub))
@@ -142,7 +150,10 @@ def test_in_pods_one_job_evaluates_in_the_image_and_another_publishes(example: E
     assert example.checks == [PASSED]
 
 
-@pytest.mark.parametrize("name", ["pull-request", "split-same-repo", "kubernetes"])
+@pytest.mark.parametrize(
+    "name",
+    ["pull-request", *(pytest.param(name, marks=pytest.mark.long) for name in ("split-same-repo", "kubernetes"))],
+)
 def test_the_merge_queue_is_gated_by_the_rules_of_its_commit(example: Example, name: str) -> None:
     sha = example.push(60)
     ref = f"refs/heads/gh-readonly-queue/main/pr-{NUMBER}-{example.base}"
