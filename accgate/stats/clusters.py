@@ -198,6 +198,8 @@ def visible_in_clusters(sizes: Floats, least: float | None, *, alpha: float, bet
     3.08
     >>> visible_in_clusters(np.full(100, 5.0), 1.5, alpha=0.05, beta=0.2)
     1.5
+    >>> visible_in_clusters(np.full(5, 100.0), 1.34, alpha=2.0**-5, beta=0.2) is None  # five lost reach it
+    False
     """
     needed = math.ceil(-math.log2(alpha) - 1e-9)
     if least is None or len(sizes) < needed:
