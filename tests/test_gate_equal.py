@@ -141,6 +141,7 @@ def test_a_failed_sample_of_either_side_is_an_error_until_it_is_asked_again(
     server.fault_of = reply
     assert paths.run() == 3
     assert "1 of 100 samples have no score" in paths.check["reasons"][0]
+    assert paths.check["candidate"]["errors"] == (side == "warm")
     server.fault_of = answer
     for most in (20, 1):  # the second time what decided is there
         server.seen.clear()
