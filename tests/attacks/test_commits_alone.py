@@ -5,13 +5,12 @@ from __future__ import annotations
 import shutil
 from collections.abc import Callable
 from dataclasses import replace as changed
-from functools import partial
 from pathlib import Path
 
 import pytest
 
 from tests.attacks.chain import link
-from tests.attacks.runner_jobs import USUAL, Checkout, Jobs, Step, move_to, poison, replace
+from tests.attacks.runner_jobs import Checkout, Jobs, move_to, replace
 from tests.support.gates import Project, contents, questions, right_but, write_lines, write_task
 from tests.support.loading import load_task
 from tests.support.runner import commit, git, posix_tools
@@ -32,77 +31,33 @@ def nothing(_: Project) -> None:
 # --- a workspace that an earlier step of the job rewrote ---
 
 
-def undo(place: Path) -> None:
-    """Write accuracy.toml as the base has it, so that nothing seems to be changed."""
+def undo_and_commit(place: Path) -> None:
+    """Write and commit accuracy.toml as the base has it, so that nothing seems to be changed."""
     path = place / "accuracy.toml"
     path.write_text("".join(line for line in path.read_text().splitlines(True) if "alpha" not in line))
-
-
-def undo_and_commit(place: Path) -> None:
-    undo(place)
     commit(place, "what the job made of it")
 
 
-def undo_by_moving_head(place: Path) -> None:
-    """HEAD names the base's commit; the files stay."""
-    git(place, "fetch", "--quiet", "--depth=1", "origin", "main")
-    (place / ".git/HEAD").write_text(git(place, "rev-parse", "FETCH_HEAD") + "\n")
-
-
-def undo_by_replacing(place: Path) -> None:
-    git(place, "fetch", "--quiet", "--depth=1", "origin", "main")
-    git(place, "replace", "HEAD", "FETCH_HEAD")
-
-
-def undo_by_a_damaged_object(place: Path) -> None:
-    name = git(place, "rev-parse", "HEAD:accuracy.toml")
-    undo(place)
-    poison(place, name, (place / "accuracy.toml").read_bytes())
-
-
-def undo_by_attributes(place: Path) -> None:
-    (place / ".git/info").mkdir(exist_ok=True)
-    (place / ".git/info/attributes").write_text("accuracy.toml filter=undo\n")
-    git(place, "config", "filter.undo.smudge", "grep -v alpha")
-    git(place, "config", "core.worktree", str(place.parent))
-    git(place, "config", "core.autocrlf", "true")
-
-
-UNDO: list[Step] = [
-    undo_and_commit, undo_by_moving_head, undo_by_replacing, undo_by_a_damaged_object, undo_by_attributes,
-]  # fmt: skip
-
-
-@pytest.mark.parametrize("step", UNDO)
-def test_a_loosening_is_listed_whatever_the_job_did_to_hide_it(jobs: Jobs, step: Step) -> None:
+def test_a_loosening_is_listed_though_the_job_undid_and_committed_it(jobs: Jobs) -> None:
     jobs.begin()
-    ended = jobs.pull(loosen, Checkout(step=step))
+    ended = jobs.pull(loosen, Checkout(step=undo_and_commit))
     assert ended.rules.get("gate.alpha") == "loosening", ended
     assert not ended.is_green
 
 
-def lower_the_reference(place: Path) -> None:
-    scores = place / "references/m/sums.scores.csv"
-    scores.write_text(scores.read_text().replace(",100\n", ",0\n"))
-
-
-def link_the_references(place: Path) -> None:
-    link(place / "references", str(place.parent))
-
-
-def rewrite(place: Path, reference: Step) -> None:
+def rewrite(place: Path) -> None:
     """Rewrite metric, task, rows, gate and references."""
     replace(place / "mine.py", "def score(answer, target):\n    return 100.0\n")
     write_task(place, "sums", questions(3), metric="rouge_l")
     with (place / "accuracy.toml").open("a") as rules:
         rules.write('on_inconclusive = "warn"\nalpha = 1e-9\n')
-    reference(place)
+    scores = place / "references/m/sums.scores.csv"
+    scores.write_text(scores.read_text().replace(",100\n", ",0\n"))
 
 
-@pytest.mark.parametrize("reference", [lower_the_reference, link_the_references])
-def test_no_rule_file_of_the_workspace_turns_a_regression_into_a_pass(jobs: Jobs, reference: Step) -> None:
+def test_no_rule_file_of_the_workspace_turns_a_regression_into_a_pass(jobs: Jobs) -> None:
     jobs.begin(with_a_metric)
-    ended = jobs.pull(reply, Checkout(step=partial(rewrite, reference=reference)))
+    ended = jobs.pull(reply, Checkout(step=rewrite))
     assert (ended.run, ended.job, ended.conclusion) == (1, 1, "failure"), ended
     assert ended.guard["state"] == "unchanged"
 
@@ -138,8 +93,7 @@ def test_a_new_check_is_not_judged_by_files_that_only_the_job_has(jobs: Jobs) ->
     assert "there is no file 'more.jsonl'" in ended.said
 
 
-@pytest.mark.parametrize("how", [USUAL, changed(REPO, of_head=True)], ids=["root", "path and head"])
-def test_what_a_job_makes_for_its_model_is_there(jobs: Jobs, how: Checkout) -> None:
+def test_what_a_job_makes_for_its_model_is_there(jobs: Jobs) -> None:
     """Quantised weights, or a build: no commit holds them."""
 
     def without_answers(head: Project) -> None:
@@ -153,7 +107,7 @@ def test_what_a_job_makes_for_its_model_is_there(jobs: Jobs, how: Checkout) -> N
         jobs.answer(place / "build/m.jsonl", 20)
 
     jobs.begin()
-    ended = jobs.pull(without_answers, changed(how, step=build))
+    ended = jobs.pull(without_answers, changed(REPO, of_head=True, step=build))
     assert (ended.run, ended.job, ended.conclusion) == (1, 1, "failure"), ended.said
 
 
@@ -184,12 +138,9 @@ def test_no_rule_names_what_a_job_left_for_its_models(jobs: Jobs) -> None:
 # --- links in the base ---
 
 
-TARGETS = ("outside", "absolute", "nowhere", "the head", "nothing within")
-# Each target for the rules' own file, and one for every other place.
 LINKS = [
-    *(("accuracy.toml", target) for target in TARGETS),
-    ("references", "the head"), ("references/m", "nowhere"), ("references/m/sums.scores.csv", "nothing within"),
-    ("sums.toml", "outside"), ("sums.jsonl", "absolute"),
+    ("accuracy.toml", "the head"), ("accuracy.toml", "nothing within"), ("references", "the head"),
+    ("references/m", "nowhere"), ("sums.toml", "outside"), ("sums.jsonl", "absolute"),
 ]  # fmt: skip
 
 
@@ -387,14 +338,6 @@ def test_rules_move_in_two_pull_requests(jobs: Jobs) -> None:
 
 
 POINTER = "version https://git-lfs.github.com/spec/v1\noid sha256:{}\nsize 12345\n".format("a" * 64)
-
-
-@pytest.mark.parametrize("name", ["references/m/sums.scores.csv", "sums.toml"])
-def test_a_rule_that_git_lfs_keeps_elsewhere_is_refused_and_named(jobs: Jobs, name: str) -> None:
-    jobs.begin(lambda project: replace(project.folder / name, POINTER))
-    ended = jobs.pull(wrong=20)
-    assert (ended.run, ended.conclusion) == (2, "failure")
-    assert "Git LFS" in ended.said
 
 
 def test_weights_that_git_lfs_keeps_are_those_of_the_checkout(jobs: Jobs) -> None:

@@ -63,14 +63,6 @@ def test_a_pull_request_to_another_branch_never_sets_the_required_check(gate: Ga
     ]
 
 
-def test_a_bootstrap_of_another_branch_is_not_neutral_under_the_required_name(gate: Gate) -> None:
-    gate.base.config.unlink()
-    gate.hub.store.add_pull(OTHER, base="loose")
-    gate.job.write(event_of(gate.hub, OTHER))
-    assert gate.run() == 0
-    assert checks(gate.hub) == []
-
-
 def test_a_list_of_branches_takes_the_place_of_the_default_branch(gate: Gate) -> None:
     gate.hub.store.add_pull(OTHER, base="release/1.x")
     listed = ("--required-branches", "release/1.x, release/2.x")
@@ -258,13 +250,6 @@ def test_a_refusal_is_said_in_the_log_and_summary_where_the_token_can_only_read(
     assert "Refused" in job.summary
 
 
-def test_a_fork_is_merged_by_way_of_a_branch_of_the_repository_with_the_same_commit(gate: Gate) -> None:
-    gate.hub.store.add_pull(OTHER, head_repository="eve/models", author="eve")
-    assert gate.run() == 0  # of the branch that a maintainer pushed, whose head is the fork's very commit
-    assert gate.hub.store.pulls[OTHER]["head"]["sha"] == gate.check_run["head_sha"]
-    assert checks(gate.hub) == ["success"]
-
-
 # --- commands ---
 
 
@@ -273,20 +258,6 @@ def ask(hub: GitHub, folder: Path, body: str, **how: Any) -> str:
     assert respond(runner.Job(environ, lambda _: hub.client(), print), "accgate") == 0
     assert outputs(environ)["command"] == "none"
     return html.unescape(replies(hub)[-1])
-
-
-@pytest.mark.parametrize(
-    ("body", "advice"),
-    [
-        ("/accgate approve", "a review"), ("/accgate re-run", "/accgate record or /accgate rerun"),
-        ("/accgate accept a\u202eb", "U+202E"),
-    ],
-)  # fmt: skip
-def test_a_command_that_cannot_be_carried_out_is_answered_with_what_to_type(
-    hub: GitHub, tmp_path: Path, body: str, advice: str
-) -> None:
-    hub.store.add_pull(NUMBER)
-    assert advice in ask(hub, tmp_path, body)
 
 
 def test_a_run_that_is_too_old_or_started_already_is_said_as_that(hub: GitHub, tmp_path: Path) -> None:

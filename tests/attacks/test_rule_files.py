@@ -57,17 +57,6 @@ def test_a_task_file_in_the_other_checkout_never_judges_in_a_chain_of_three_pull
     assert not third.is_green
 
 
-def test_main_does_not_run_with_a_rule_outside_of_its_repository(
-    chain: Chain, capsys: pytest.CaptureFixture[str]
-) -> None:
-    chain.begin()
-    assert chain.main() == 0
-    chain.pull(lambda head: set_task(head, file="../main/sums.toml"))
-    chain.merge()
-    assert chain.main() == 2
-    assert "tasks.sums.file: is '../main/sums.toml', which leads out of the repository" in capsys.readouterr().err
-
-
 def test_a_local_user_may_keep_references_beside_the_repository(chain: Chain, tmp_path: Path) -> None:
     """Without a base nobody is judged by them but who runs it."""
     chain.begin()
@@ -227,21 +216,6 @@ def test_a_definition_behind_a_link_names_files_from_where_it_is_read(
     shutil.copy(head / "sums.jsonl", head / "deep/base/sums.jsonl")
     set_task(pair[1], file="deep/er/link/../sums.toml")
     assert "sums.toml:1: dataset.file: is '../base/sums.jsonl', which leads out of" in refusals(pair, tmp_path, capsys)
-
-
-def test_links_within_the_repository_are_rules_like_any_file(chain: Chain) -> None:
-    def move(head: Project) -> None:
-        (head.folder / "tasks").mkdir()
-        (head.folder / "sums.toml").rename(head.folder / "tasks/real.toml")
-        (head.folder / "sums.jsonl").rename(head.folder / "tasks/sums.jsonl")
-        link(head.folder / "sums.toml", "tasks/real.toml")
-        link(head.folder / "sums.jsonl", "tasks/sums.jsonl")
-
-    chain.begin()
-    assert chain.pull(move).is_green
-    chain.merge()
-    rows = questions(60)[:-1] + questions(1, start=70)
-    assert not chain.pull(lambda head: write_lines(head.folder / "tasks/sums.jsonl", rows)).is_green
 
 
 # --- checkouts in each other, and other places ---
