@@ -37,11 +37,6 @@ def whole_gate_to_task(head: Project) -> None:
     set_task(head, alpha=TINY)
 
 
-def beta_to_definition(head: Project) -> None:
-    without_gate(head, "beta")
-    write_task(head.folder, "sums", questions(60), beta=0.5)
-
-
 def another_metric_by_copy(head: Project) -> None:
     """The same file name, and the definition in a new file with one thing more."""
     write_task(head.folder, "copy", questions(60), max_unread=1.0)
@@ -50,7 +45,6 @@ def another_metric_by_copy(head: Project) -> None:
 
 LOOSER: tuple[tuple[Change, str], ...] = (  # every value at every level: tests/guard/test_levels.py
     (whole_gate_to_task, "tasks.sums.alpha"),
-    (beta_to_definition, "tasks.sums.beta"),
     (another_metric_by_copy, "tasks.sums: max_unread"),
 )
 

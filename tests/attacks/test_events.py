@@ -95,20 +95,6 @@ def test_an_event_that_does_not_say_the_default_branch_sets_no_required_check(ga
 # --- several runs and jobs, one name ---
 
 
-def test_an_earlier_run_that_ends_last_does_not_pass_over_a_later_one_that_failed(gate: Gate) -> None:
-    """The earlier one had an older base, whose rules were looser."""
-    earlier = another_job(gate, 100)
-    assert earlier.start() == 0
-    another_job(gate, 101)
-    fall(gate)
-    gate.job = earlier
-    gate.monkeypatch.setenv("GITHUB_RUN_ID", "100")
-    gate.monkeypatch.setenv("GITHUB_EVENT_PATH", str(earlier.event))
-    assert gate.pull.run() == 0
-    assert gate.publish("--exit-code", "0") == 0
-    assert checks(gate.hub) == ["failure", "failure"]
-
-
 def test_an_earlier_run_that_is_started_again_does_not_pass_over_a_later_one(gate: Gate) -> None:
     another_job(gate, 101)
     fall(gate)

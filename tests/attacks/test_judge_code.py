@@ -1,7 +1,6 @@
 """A judge's command sees, of the repository, what its settings name and declare: anything else cannot mark unseen."""
 
 import asyncio
-import json
 import sys
 from pathlib import Path
 
@@ -16,21 +15,29 @@ from accgate.errors import BadInput, CannotEvaluate
 from accgate.guard.base import within_tree
 from accgate.planning.design import planned_judge
 from accgate.sandbox import declared
-from tests.attacks.chain import Chain
 from tests.support.gates import Project, questions, toml, write_lines, write_task
+from tests.support.trees import effects, trees
 
+# A judge whose only model is owned by what it SAID, and which gives that as its mark.
 SERVER = """
-import http.server, pathlib, sys
+import http.server, json, pathlib, sys
 class Handler(http.server.BaseHTTPRequestHandler):
     def do_GET(self):
-        body = {said}.encode()
+        self.say({"data": [{"id": "strict", "owned_by": SAID}]})
+    def do_POST(self):
+        self.rfile.read(int(self.headers["content-length"]))
+        message = {"role": "assistant", "content": SAID}
+        self.say({"id": "1", "model": "strict", "choices": [{"message": message, "finish_reason": "stop", "index": 0}]})
+    def say(self, body):
+        body = json.dumps(body).encode()
         self.send_response(200)
+        self.send_header("content-type", "application/json")
         self.send_header("content-length", str(len(body)))
         self.end_headers()
         self.wfile.write(body)
     def log_message(self, *_):
         pass
-http.server.HTTPServer(("127.0.0.1", int(sys.argv[1])), Handler).serve_forever()
+http.server.ThreadingHTTPServer(("127.0.0.1", int(sys.argv[1])), Handler).serve_forever()
 """
 # How a command comes to a file that no word of it names: the words, the files that they need, and that file.
 WAYS: dict[str, tuple[list[str], dict[str, str], str]] = {
@@ -67,7 +74,7 @@ def said(project: Project, tree: Path) -> str:
 
     def get() -> str:
         try:
-            return requests.get(f"http://127.0.0.1:{port}/", timeout=5).text
+            return str(requests.get(f"http://127.0.0.1:{port}/", timeout=5).json()["data"][0]["owned_by"])
         except requests.ConnectionError:
             return ""
 
@@ -85,7 +92,7 @@ def said(project: Project, tree: Path) -> str:
     return asyncio.run(ask())
 
 
-READS = SERVER.format(said="'read'")
+READS = SERVER.replace("SAID", "'read'")
 MAKEFILE = f"all:\n\t{sys.executable} server.txt $(PORT)\n"
 UNNAMED = ("a makefile", "what code imports")  # make and Python say only that there is none
 
@@ -130,7 +137,7 @@ def test_a_judges_command_reads_and_writes_what_lies_outside_of_the_repository(t
     code += f"made.write_text(pathlib.Path({str(tmp_path / 'weights')!r}).read_text())\n"
     code += f"place = pathlib.Path({str(tmp_path / 'cache')!r}) / 'moved'\nos.rename(made, place)\n"
     project = Project(root, n=2)
-    files = {"judge/server.py": code + SERVER.format(said="place.read_text()")}
+    files = {"judge/server.py": code + SERVER.replace("SAID", "place.read_text()")}
     with_judge(project, [sys.executable, "-m", "judge.server", "{port}"], files)
     assert said(project, root) == "weights"
 
@@ -146,52 +153,29 @@ def test_a_judges_command_is_not_started_where_nothing_shuts_the_repository(
     assert planned_judge(load_config(project.config), "strict").code is None  # on one's own machine
 
 
-def test_what_the_command_of_a_judge_names_or_its_settings_declare_is_a_rule(chain: Chain) -> None:
+def test_what_the_command_of_a_judge_names_or_its_settings_declare_is_a_rule(tmp_path: Path) -> None:
     words = ["python", "-m", "judge.server", "--chat-template=judge.jinja", "--lora-modules", "mild=adapter", "run.sh"]
     named = ("judge.jinja", "judge/server.py", "judge/marks.py", "adapter/weights.bin", "run.sh")
     files = {
         **dict.fromkeys((*named, "serve.py", "lib/marks.py", "other.py"), ""),
         "judge/server.py": "from judge.marks import low\n",
     }
-    chain.begin(lambda project: with_judge(project, words, files, "serve.py", "lib"))
-    for name in (*named, "serve.py", "lib/marks.py", "lib/new.py"):
-        ended = chain.pull(lambda head, name=name: (head.folder / name).write_text("low = 5"))
-        assert ended.rules == {"judges.strict": "loosening"}, name
-    assert chain.pull(lambda head: (head.folder / "other.py").write_text("low = 5")).rules == {}
+    pair = trees(tmp_path)
+    for project in (pair.base, pair.head):
+        with_judge(project, words, files, "serve.py", "lib")
+    for name in (*named, "serve.py", "lib/marks.py", "lib/new.py", "other.py"):
+        (pair.head.folder / name).write_text("low = 5")
+        assert effects(pair.changes()) == ({} if name == "other.py" else {"judges.strict": "loosening"}), name
+        pair = pair.again()
 
 
-def test_a_declared_file_of_a_judge_does_not_leave_the_repository(chain: Chain) -> None:
-    chain.begin(lambda project: with_judge(project, ["bash", "run.sh"], {"run.sh": ""}))
+def test_a_declared_file_of_a_judge_does_not_leave_the_repository(tmp_path: Path) -> None:
+    project = Project(tmp_path, n=2)
     for name in ("../base/run.sh", "/etc/hostname", "~/run.sh"):
-        ended = chain.pull(lambda head, name=name: declare(head, name))
-        assert ended.run == 2, name
-
-
-def declare(project: Project, name: str) -> None:
-    project.config.write_text(project.config.read_text().replace("files = []", f"files = {json.dumps([name])}"))
-
-
-MARKER = """
-import http.server, json, pathlib, sys
-class Handler(http.server.BaseHTTPRequestHandler):
-    def do_GET(self):
-        self.say({"data": [{"id": "strict"}]})
-    def do_POST(self):
-        self.rfile.read(int(self.headers["content-length"]))
-        mark = pathlib.Path("lib/mark").read_text()
-        message = {"role": "assistant", "content": mark}
-        self.say({"id": "1", "model": "strict", "choices": [{"message": message, "finish_reason": "stop", "index": 0}]})
-    def say(self, body):
-        body = json.dumps(body).encode()
-        self.send_response(200)
-        self.send_header("content-type", "application/json")
-        self.send_header("content-length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-    def log_message(self, *_):
-        pass
-http.server.ThreadingHTTPServer(("127.0.0.1", int(sys.argv[1])), Handler).serve_forever()
-"""
+        project.write()
+        with_judge(project, ["bash", "run.sh"], {"run.sh": ""}, name)
+        with pytest.raises(BadInput, match=name):
+            within_tree(load_config(project.config), tmp_path)
 
 
 @pytest.mark.usefixtures("_landlock")
@@ -205,7 +189,8 @@ def test_a_run_asks_a_judge_whose_command_sees_declared_files_alone(tmp_path: Pa
     project.tasks["sums"] |= {"judge": "strict", "target": 0.0}
     project.write()
     words = [sys.executable, "judge/serve.py", "{port}"]
-    with_judge(project, words, {"judge/serve.py": MARKER, "lib/mark": "5"}, "lib")
+    marking = SERVER.replace("SAID", "pathlib.Path('lib/mark').read_text()")
+    with_judge(project, words, {"judge/serve.py": marking, "lib/mark": "5"}, "lib")
     write_lines(project.scores, [{"id": id_, "reply": "x"} for id_ in project.ids()])
     assert main(["run", str(project.config), "--tree", str(tree), "--out", str(project.out), "--quiet"]) in (0, 4)
     assert project.check["candidate"]["mean"] == 100.0

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import shutil
-
 from tests.github.store import HEAD
 from tests.support.gates import right_but
 from tests.support.pull_requests import NUMBER, Gate, Job
@@ -44,24 +41,6 @@ def test_a_review_of_the_forced_head_approves_nothing_of_the_old_one_nor_the_oth
     assert gate.run() == 4
 
 
-def test_the_earlier_run_that_ends_last_leaves_the_later_runs_comment(gate: Gate) -> None:
-    """The head was pushed again while the first run was asking."""
-    assert evaluated(gate) == 0
-    first = gate.job
-    gate.hub.store.push(NUMBER, NEW)
-    gate.job = Job(gate.hub, gate.folder / "job2", gate.monkeypatch, run=101)
-    gate.head.answer(right_but(20))
-    assert gate.run() == 1
-    gate.job = first
-    for key, value in first.variables.items():
-        gate.monkeypatch.setenv(key, value)
-    gate.head.answer(right_but(0))
-    assert gate.pull.run() == 0
-    assert gate.publish("--exit-code", "0") == 0
-    assert "Regression: " in gate.comment
-    assert conclusions(gate, NEW) == ["failure"]
-
-
 def test_a_pull_request_that_is_given_another_base_meanwhile_sets_the_check_of_the_first(gate: Gate) -> None:
     """Its event was for release/1.x, whose rules decided; the required name is that of main's."""
     gate.hub.store.pulls[NUMBER]["base"]["ref"] = "release/1.x"
@@ -79,19 +58,6 @@ def test_rules_of_the_base_that_became_stricter_meanwhile_refuse_the_result(gate
     gate.head.write(alpha=0.0001)
     assert gate.publish("--exit-code", "1") == 3
     assert gate.check_run["output"]["title"] == "Result refused: it does not follow from the run's records"
-
-
-def test_records_that_change_between_two_jobs_refuse_the_result(gate: Gate) -> None:
-    """What was uploaded is replaced by the healthy run of another pull request, or in part."""
-    assert evaluated(gate) == 0
-    healthy = gate.folder / "healthy"
-    shutil.copytree(gate.head.out, healthy)
-    assert evaluated(gate, wrong=20) == 1
-    shutil.copy(healthy / "accgate.json", gate.result)
-    assert gate.publish("--exit-code", "0") == 3
-    assert gate.check_run["conclusion"] == "failure"
-    whole = json.loads(gate.job.outputs["json"])
-    assert (whole["verdict"], whole["exit_code"]) == ("error", 3)
 
 
 def test_a_pull_request_that_was_closed_or_merged_meanwhile_changes_nothing_of_the_verdict(gate: Gate) -> None:
