@@ -11,7 +11,7 @@ import pytest
 
 from tests.attacks.chain import link
 from tests.attacks.runner_jobs import Checkout, Jobs, move_to, replace
-from tests.support.gates import Project, contents, questions, right_but, write_lines, write_task
+from tests.support.gates import Project, questions, right_but, write_lines, write_task
 from tests.support.loading import load_task
 from tests.support.runner import commit, git, posix_tools
 
@@ -77,22 +77,6 @@ def with_a_metric(project: Project) -> None:
     project.recorded(right_but(0, 60))
 
 
-def test_a_new_check_is_not_judged_by_files_that_only_the_job_has(jobs: Jobs) -> None:
-    """Neither a dataset nor a reference that an earlier step made: the check has none."""
-
-    def add(head: Project) -> None:
-        write_task(head.folder, "more", questions(20, start=900))
-        head.tasks["more"] = {"file": "more.toml"}
-        head.write()
-        (head.folder / "more.jsonl").unlink()
-
-    jobs.begin()
-    made = Checkout(step=lambda place: write_lines(place / "more.jsonl", questions(20, start=900)))
-    ended = jobs.pull(add, made)
-    assert (ended.run, ended.is_green) == (2, False)
-    assert "there is no file 'more.jsonl'" in ended.said
-
-
 def test_what_a_job_makes_for_its_model_is_there(jobs: Jobs) -> None:
     """Quantised weights, or a build: no commit holds them."""
 
@@ -112,15 +96,8 @@ def test_what_a_job_makes_for_its_model_is_there(jobs: Jobs) -> None:
 
 
 def test_no_rule_names_what_a_job_left_for_its_models(jobs: Jobs) -> None:
-    """Not by `..` either, nor by an absolute path, which a judge's weights may have."""
-
-    def by_dots(head: Project) -> None:
-        head.tasks["sums"]["file"] = "../workspace/sums.toml"
-        head.write()
-
+    """Nor by an absolute path, which a judge's weights may have."""
     jobs.begin()
-    ended = jobs.pull(by_dots)
-    assert (ended.run, ended.is_green) == (2, False)
     with jobs.project.config.open("a") as rules:
         rules.write('[judges.strict]\nengine = "llamacpp"\nmodel = "PLACE/weights.gguf"\n')
     sha = commit(jobs.server, "a judge")
@@ -193,19 +170,6 @@ def test_a_folder_of_the_base_that_is_a_link_hides_no_rules(jobs: Jobs) -> None:
     assert "cannot tell whether the base has rules" in ended.said
 
 
-def test_links_within_the_repository_and_links_that_no_rule_goes_through_do_no_harm(jobs: Jobs) -> None:
-    def begin(project: Project) -> None:
-        (project.folder / "tasks").mkdir()
-        for name in ("sums.toml", "sums.jsonl"):
-            (project.folder / name).rename(project.folder / "tasks" / name)
-            link(project.folder / name, f"tasks/{name}")
-        link(project.folder / "data", "/mnt/data")
-        link(project.folder / "bazel-out", "../../cache")
-
-    jobs.begin(begin)
-    assert jobs.pull(wrong=20).run == 1
-
-
 # --- where a checkout lies, and where the rules lie in it ---
 
 
@@ -265,25 +229,6 @@ def test_a_checkout_that_is_not_the_one_of_the_rules_is_refused_before_anything_
     ended = jobs.pull(change, checkout, wrong=20)
     assert (ended.run, ended.conclusion) == (3, "failure")
     assert words in ended.said
-
-
-def test_the_first_rules_of_a_repository_are_neutral_in_a_checkout_of_its_own_folder_too(jobs: Jobs) -> None:
-    kept = {}
-
-    def empty(project: Project) -> None:
-        kept.update(contents(project.folder))
-        for path in project.folder.iterdir():
-            replace(path, None)
-        (project.folder / "README").touch()
-
-    def restore(head: Project) -> None:
-        for path, content in kept.items():
-            replace(head.folder / path, content)
-
-    jobs.begin(empty)
-    ended = jobs.pull(restore, REPO)
-    assert (ended.run, ended.job, ended.conclusion) == (0, 0, "neutral"), ended.said
-    assert ended.guard["state"] == "bootstrap"
 
 
 # --- several configs, and configs that move ---

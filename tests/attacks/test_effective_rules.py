@@ -12,10 +12,8 @@ from accgate.guard.state import Guard, RuleChange
 from accgate.report.result_file import read_result
 from tests.attacks.chain import Chain
 from tests.attacks.test_rule_files import set_task
-from tests.guard.test_reference_rules import rescore
-from tests.support.gates import Project, questions, right_but, write_lines, write_task
+from tests.support.gates import Project, questions, right_but, write_task
 from tests.support.pull_requests import NUMBER, PullRequest
-from tests.support.runner import commit
 
 TINY = 1e-30
 Change = Callable[[Project], object]
@@ -64,20 +62,6 @@ def test_a_looser_rule_in_any_spelling_is_listed_before_a_second_pull_request_us
     assert chain.pull(lambda _: None).is_green  # the base alone is
 
 
-def test_the_same_rate_at_another_level_is_no_change_and_goes_on_catching(chain: Chain) -> None:
-    chain.begin(begin)
-
-    def move(head: Project) -> None:
-        without_gate(head, "alpha", "beta")
-        set_task(head, alpha=0.01, beta=0.1)
-
-    moved = chain.pull(move)
-    assert (moved.rules, moved.is_green) == ({}, True)
-    chain.merge()
-    caught = chain.pull(lambda _: None, wrong=18)
-    assert (caught.run, caught.is_green) == (1, False)
-
-
 @pytest.mark.parametrize("hidden", [lambda _: None, gate_to_task])
 def test_an_approved_harmless_change_carries_no_other_one(chain: Chain, hidden: Change) -> None:
     """A drop of 30 points: either the check is red, or what makes it pass was listed when somebody approved."""
@@ -112,29 +96,3 @@ def test_a_check_that_no_listed_change_concerns_keeps_the_bases_verdict(tmp_path
     assert (kept.exit_code, kept.verdict) == (1, "regression")
     concerned = replace(change, checks=(("m", "sums"),))
     assert by_rules_in_force(outcome, Guard("approved", (concerned,), "will"), trees).verdict == "pass"
-
-
-def overconfident(project: Project, confidence: float) -> None:
-    """Three of four answers are right, and the model says how sure it is."""
-    rows = enumerate(zip(project.ids(), right_but(15, 60), strict=True))
-    lines = [{"id": id_, "score": score, "confidence": confidence - at % 2 / 100} for at, (id_, score) in rows]
-    write_lines(project.scores, lines)
-
-
-def test_no_score_of_a_reference_tightens_where_a_calibration_error_decides(chain: Chain) -> None:
-    project = chain.project
-    write_task(project.folder, "sums", questions(60), aggregate="ece", confidence__by="reply")
-    overconfident(project, 0.75)
-    assert project.record() == 0
-    commit(chain.repository)
-
-    def every_score(head: Project) -> None:
-        overconfident(head, 0.75)
-        rescore(head, lambda rows: [",".join([*row.split(",")[:2], "100", *row.split(",")[3:]]) for row in rows])
-
-    first = chain.pull(every_score)
-    assert first.rules == {"references: m/sums": "loosening"}
-    assert not first.is_green
-    worse = chain.pull(lambda head: overconfident(head, 1.0))
-    assert (worse.run, worse.is_green) == (1, False)
-    assert chain.pull(lambda head: overconfident(head, 0.75)).is_green

@@ -15,7 +15,6 @@ from accgate.cli.main import main
 from tests.github.server import GitHub
 from tests.support.gates import Project, right_but, said, write_lines, write_task
 from tests.support.pull_requests import Gate
-from tests.support.servers import Server, sums
 
 RECORDS = Path("m/sums.jsonl")
 
@@ -218,20 +217,6 @@ def test_a_run_of_any_kind_is_verified(tmp_path: Path, kind: str, early: bool) -
     for wrong in (1, 40):
         code = project.run(right_but(wrong), right_but(9))
         assert verify(project) == code
-
-
-def test_a_run_that_ended_because_replies_hold_no_answer_is_verified(tmp_path: Path) -> None:
-    with Server() as server:
-        project = Project(tmp_path)
-        options = {"base_url": server.url, "concurrency": 4}
-        project.models["m"] = {"engine": "openai", "model": "toy", "options": options}
-        project.tasks = {"arithmetic": {"num_samples": 40, "options": {"high": 20}}}
-        project.write()
-        assert project.record() == 0
-        server.answer = lambda prompt: " I cannot tell." if len(prompt) % 2 else sums()(prompt)
-        assert project.run() == 3
-        assert project.check["candidate"]["readings"]["unread"] > 8
-        assert verify(project) == 3
 
 
 def test_a_result_that_the_evaluating_container_forged_is_published_as_a_failure(gate: Gate) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import unicodedata
 from collections.abc import Callable
+from itertools import pairwise
 
 import pytest
 
@@ -61,26 +62,12 @@ def test_two_files_whose_names_differ_in_case_alone_are_two_rules(chain: Chain) 
     assert not chain.pull(lambda head: ease(head, "SUMS.toml")).is_green
 
 
-LINKS: dict[str, tuple[str, ...]] = {
-    "three in a row": ("one.toml", "two.toml", "three.toml"),
-    "of a folder": ("folder/sums.toml",),
-}
-
-
-@pytest.mark.parametrize("names", LINKS.values(), ids=list(LINKS))
-def test_a_link_that_is_turned_to_a_prepared_file_is_a_changed_rule(chain: Chain, names: tuple[str, ...]) -> None:
+def test_a_link_that_is_turned_to_a_prepared_file_is_a_changed_rule(chain: Chain) -> None:
     def begin(project: Project) -> None:
-        target = "sums.toml"
-        for name in names:
-            if "/" in name:
-                (project.folder / "real").mkdir()
-                for file in ("sums.toml", "sums.jsonl"):
-                    shutil.copy(project.folder / file, project.folder / "real")
-                (project.folder / "folder").symlink_to("real")
-            else:
-                link(project.folder / name, target)
-            target = name
-        set_task(project, file=target)
+        names = ("sums.toml", "one.toml", "two.toml", "three.toml")
+        for target, name in pairwise(names):
+            link(project.folder / name, target)
+        set_task(project, file=names[-1])
 
     def prepare(head: Project) -> None:
         (head.folder / "easy").mkdir()
@@ -89,9 +76,7 @@ def test_a_link_that_is_turned_to_a_prepared_file_is_a_changed_rule(chain: Chain
     chain.begin(begin)
     assert chain.pull(prepare).is_green  # no rule names it
     chain.merge()
-    first = names[0].partition("/")[0]
-    target = "easy" if "/" in names[0] else "easy/sums.toml"
-    second = chain.pull(lambda head: link(head.folder / first, target))
+    second = chain.pull(lambda head: link(head.folder / "one.toml", "easy/sums.toml"))
     assert not second.is_green
     assert "loosening" in second.rules.values() or second.run == 2, second
 
@@ -166,13 +151,6 @@ def test_a_store_is_not_named_by_a_path_that_leads_elsewhere_once_its_dots_are_g
         link(head.store, "../head/real")
         head.write(references="link/../references")
 
-    def lower(head: Project) -> None:
-        record_beside(head, lambda p: p.write(references="spare"), lambda p: p.write(references="link/../references"))
-        shutil.rmtree(head.folder / "real")
-        (head.folder / "spare").rename(head.folder / "real")
-
     chain.begin()
-    first = chain.pull(by_two_names)
-    assert not first.is_green, first
-    chain.merge()
-    assert not chain.pull(lower, wrong=30).is_green
+    ended = chain.pull(by_two_names)
+    assert (ended.run, ended.is_green) == (2, False)

@@ -30,11 +30,3 @@ def test_references_in_a_submodule_are_not_brought_by_the_pull_request(chain: Ch
     assert not ended.is_green
     assert ended.run == 2
     assert "the base's references are unknown" in ended.said
-
-
-def test_a_base_without_references_has_nothing_out_of_sight(chain: Chain) -> None:
-    chain.begin()
-    shutil.rmtree(chain.repository / "references")
-    commit(chain.repository)
-    ended = chain.pull(lambda head: head.recorded(right_but(0, 60)))
-    assert (ended.is_green, ended.rules) == (True, {"references: m/sums": "new"})

@@ -98,20 +98,6 @@ def test_without_a_references_scores_the_config_says_how_many_samples(
     assert reads["publish"] == 0
 
 
-def test_a_damaged_file_reaches_no_reader_where_the_token_is(chain: Chain, reads: dict[str, int]) -> None:
-    chain.begin(in_parquet)
-    real = Job.publish
-
-    def publish(self: Job, *arguments: Any) -> int:
-        for side in ("head", "base"):  # what a reader would fall over
-            (chain.folder / side / "sums.parquet").write_bytes(b"PAR1" + b"\xff" * 64 + b"PAR1")
-        return real(self, *arguments)
-
-    chain.monkeypatch.setattr(Job, "publish", publish)
-    assert chain.pull(lambda _: None).job == 0
-    assert reads["publish"] == 0
-
-
 def test_every_way_to_rows_is_closed(tmp_path: Path) -> None:
     write(tmp_path / "x.parquet", questions(2))
     assert len(read_rows(tmp_path / "x.parquet")) == 2
