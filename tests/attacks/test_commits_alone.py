@@ -11,17 +11,11 @@ import pytest
 
 from tests.attacks.chain import link
 from tests.attacks.runner_jobs import Checkout, Jobs, move_to, replace
-from tests.support.gates import Project, questions, right_but, write_lines, write_task
-from tests.support.loading import load_task
+from tests.support.gates import Project, questions, right_but, write_task
 from tests.support.runner import commit, git, posix_tools
 
 pytestmark = posix_tools
 REPO = Checkout("repo", "repo/accuracy.toml")
-LOOSE = 1e-9  # an alpha at which nothing fails
-
-
-def loosen(project: Project) -> None:
-    project.write(alpha=LOOSE)
 
 
 def nothing(_: Project) -> None:
@@ -40,14 +34,13 @@ def undo_and_commit(place: Path) -> None:
 
 def test_a_loosening_is_listed_though_the_job_undid_and_committed_it(jobs: Jobs) -> None:
     jobs.begin()
-    ended = jobs.pull(loosen, Checkout(step=undo_and_commit))
+    ended = jobs.pull(lambda head: head.write(alpha=1e-9), Checkout(step=undo_and_commit))
     assert ended.rules.get("gate.alpha") == "loosening", ended
     assert not ended.is_green
 
 
 def rewrite(place: Path) -> None:
-    """Rewrite metric, task, rows, gate and references."""
-    replace(place / "mine.py", "def score(answer, target):\n    return 100.0\n")
+    """Rewrite task, rows, gate and references."""
     write_task(place, "sums", questions(3), metric="rouge_l")
     with (place / "accuracy.toml").open("a") as rules:
         rules.write('on_inconclusive = "warn"\nalpha = 1e-9\n')
@@ -56,25 +49,10 @@ def rewrite(place: Path) -> None:
 
 
 def test_no_rule_file_of_the_workspace_turns_a_regression_into_a_pass(jobs: Jobs) -> None:
-    jobs.begin(with_a_metric)
-    ended = jobs.pull(reply, Checkout(step=rewrite))
+    jobs.begin()
+    ended = jobs.pull(nothing, Checkout(step=rewrite), wrong=20)
     assert (ended.run, ended.job, ended.conclusion) == (1, 1, "failure"), ended
     assert ended.guard["state"] == "unchanged"
-
-
-def reply(head: Project) -> None:
-    """The model has replies, which the task's own metric scores; 20 of 60 are wrong."""
-    samples = load_task("sums", file=head.folder / "sums.toml").samples
-    texts = ["none" if number < 20 else sample.target for number, sample in enumerate(samples)]
-    write_lines(head.scores, [{"id": s.id, "reply": t} for s, t in zip(samples, texts, strict=True)])
-
-
-def with_a_metric(project: Project) -> None:
-    """The task has a metric of its own."""
-    (project.folder / "mine.py").write_text("def score(answer, target):\n    return 100.0 * (answer == target)\n")
-    write_task(project.folder, "sums", questions(60), metric="mine.py:score")
-    shutil.rmtree(project.store)
-    project.recorded(right_but(0, 60))
 
 
 def test_what_a_job_makes_for_its_model_is_there(jobs: Jobs) -> None:
@@ -152,22 +130,6 @@ def test_a_link_that_the_base_has_in_a_rules_place_is_refused_and_no_absence(
     is_told = f"of the base commit {base[:12]} lead out of it, the first is {name}" in ended.said
     assert is_told == (target != "nothing within")
     assert name.rpartition("/")[2] in ended.said.replace(f"the first is {name}", "")
-
-
-def test_a_folder_of_the_base_that_is_a_link_hides_no_rules(jobs: Jobs) -> None:
-    def begin(project: Project) -> None:
-        move_to(project, "gates")
-        (project.folder / "gates").rename(project.folder.parent / "elsewhere")
-        link(project.folder / "gates", "../elsewhere")
-
-    def plain(head: Project) -> None:
-        (head.folder / "gates").unlink()
-        shutil.copytree(head.folder.parent / "elsewhere", head.folder / "gates")
-
-    jobs.begin(begin)
-    ended = jobs.pull(plain, Checkout(config="gates/accuracy.toml"))
-    assert (ended.run, ended.conclusion) == (2, "failure")
-    assert "cannot tell whether the base has rules" in ended.said
 
 
 # --- where a checkout lies, and where the rules lie in it ---
@@ -253,7 +215,7 @@ def test_a_second_gate_of_a_repository_begins_as_the_first_did(jobs: Jobs) -> No
 @pytest.mark.parametrize("name", ["gate.toml", "gates/accuracy.toml"])
 def test_rules_that_move_are_not_the_first_of_a_repository(jobs: Jobs, name: str) -> None:
     def move(head: Project) -> None:
-        loosen(head)
+        head.write(alpha=1e-9)
         if "/" in name:
             move_to(head, "gates")
         else:
