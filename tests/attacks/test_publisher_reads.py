@@ -40,49 +40,41 @@ def in_parquet(project: Project, *, picture: Any = None, start: int = 0, ending:
 
 
 @pytest.fixture
-def reads(chain: Chain, monkeypatch: pytest.MonkeyPatch) -> dict[str, int]:
-    """How often Parquet is read to evaluate, and to publish."""
-    counts, real, publish = {"evaluate": 0, "publish": 0}, parquet.ParquetFile, Job.publish
-    step = ["evaluate"]
-
-    def read(path: Path) -> Any:
-        counts[step[0]] += 1
-        return real(path)
+def read_to_publish(chain: Chain, monkeypatch: pytest.MonkeyPatch) -> list[Path]:
+    """The Parquet files that publishing reads."""
+    read: list[Path] = []
+    publish, real = Job.publish, parquet.ParquetFile
 
     def published(self: Job, *arguments: Any) -> int:
-        step[0] = "publish"
-        try:
+        with monkeypatch.context() as patch:
+            patch.setattr(parquet, "ParquetFile", lambda path: (read.append(path), real(path))[1])
             return publish(self, *arguments)
-        finally:
-            step[0] = "evaluate"
 
-    monkeypatch.setattr(parquet, "ParquetFile", read)
     monkeypatch.setattr(Job, "publish", published)
-    return counts
+    return read
 
 
 @pytest.mark.parametrize(("wrong", "picture"), [(0, None), (40, {"bytes": PNG, "path": "x.png"})])
 def test_a_pull_request_is_decided_and_guarded_without_its_rows(
-    chain: Chain, reads: dict[str, int], wrong: int, picture: Any
+    chain: Chain, read_to_publish: list[Path], wrong: int, picture: Any
 ) -> None:
     chain.begin(lambda project: in_parquet(project, picture=picture))
     ended = chain.pull(lambda _: None, wrong=wrong)
     assert (ended.run, ended.job, ended.rules) == (bool(wrong), bool(wrong), {})
-    assert reads["evaluate"] > 0
-    assert reads["publish"] == 0
+    assert read_to_publish == []
 
 
 @pytest.mark.parametrize("ending", ["parquet", "PARQUET"])
-def test_other_rows_are_listed_by_the_files_digest(chain: Chain, reads: dict[str, int], ending: str) -> None:
+def test_other_rows_are_listed_by_the_files_digest(chain: Chain, read_to_publish: list[Path], ending: str) -> None:
     chain.begin(lambda project: in_parquet(project, ending=ending))
     ended = chain.pull(lambda head: in_parquet(head, start=1, ending=ending))
     assert not ended.is_green
-    assert reads["publish"] == 0
+    assert read_to_publish == []
 
 
 @pytest.mark.parametrize(("keys", "job"), [({}, 3), ({"num_samples": 60}, 0)])
 def test_without_a_references_scores_the_config_says_how_many_samples(
-    chain: Chain, reads: dict[str, int], keys: dict[str, int], job: int
+    chain: Chain, read_to_publish: list[Path], keys: dict[str, int], job: int
 ) -> None:
     def targeted(project: Project) -> None:
         in_parquet(project)
@@ -95,7 +87,7 @@ def test_without_a_references_scores_the_config_says_how_many_samples(
     commit(chain.repository)
     ended = chain.pull(lambda _: None)
     assert (ended.run, ended.job) == (0, job)
-    assert reads["publish"] == 0
+    assert read_to_publish == []
 
 
 def test_every_way_to_rows_is_closed(tmp_path: Path) -> None:

@@ -108,24 +108,18 @@ def test_a_spelling_that_is_not_understood_copies_nothing_that_is_not_a_referenc
     assert changed == set()
 
 
-def test_nothing_is_written_or_removed_through_a_link(tmp_path: Path) -> None:
-    outside = tmp_path / "outside"
-    outside.mkdir()
-    (outside / "t.replies.jsonl.gz").write_text("mine")
+@pytest.mark.parametrize("linked", ["references", "references/m"])
+def test_nothing_is_written_or_removed_through_a_link(tmp_path: Path, linked: str) -> None:
     runner = runner_of(tmp_path)
-    references = runner.workspace / "references"
-    for name in ("whole", "m"):
-        shutil.rmtree(runner.work / "head/references", ignore_errors=True)
-        (runner.work / "head/references/m").mkdir(parents=True)
-        (runner.work / "head/references/m/t.replies.jsonl.gz").write_text("mine")
-        if references.is_symlink():
-            references.unlink()
-        references.mkdir() if name == "m" else references.symlink_to(outside)
-        if name == "m":
-            (references / "m").symlink_to(outside)
-        changed, said = written(runner, "references/m/t.toml", "references/m/u.toml")
-        assert changed == set()
-        assert "behind a link" in said
+    outside = tmp_path / "outside"
+    for folder in (outside, runner.work / "head/references/m"):
+        folder.mkdir(parents=True)
+        (folder / "t.replies.jsonl.gz").write_text("mine")
+    (runner.workspace / linked).parent.mkdir(exist_ok=True)
+    (runner.workspace / linked).symlink_to(outside)
+    changed, said = written(runner, "references/m/t.toml", "references/m/u.toml")
+    assert changed == set()
+    assert "behind a link" in said
     assert [path.name for path in outside.iterdir()] == ["t.replies.jsonl.gz"]
 
 

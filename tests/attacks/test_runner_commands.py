@@ -20,10 +20,6 @@ from accgate.cli.streams import Messages, Output, Watched, broken
 from accgate.github.runner import command, mask
 from tests.support.gates import Project, right_but
 
-NAMES = (
-    "##[set-output name=x]v", "a ##[add-mask]s", "###[command]ls", "::set-output name=x::v", ":::error::x",
-    "a ::add-mask::secret", "##[group]g", "::stop-commands::t", "##::error::x", "##[##[error]x", "::::warning::x",
-)  # fmt: skip
 COMMANDS = (
     "set-output", "add-mask", "command", "error", "warning", "notice", "group", "endgroup", "stop-commands", "debug",
     "set-env", "add-path", "save-state", "add-matcher", "remove-matcher", "echo",
@@ -42,23 +38,13 @@ def in_a_job(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GITHUB_ACTIONS", "true")
 
 
-def renamed(project: Project, name: str) -> None:
-    """The task under another name in accuracy.toml."""
+@pytest.mark.parametrize("name", ["##[set-output name=x]v", "a ::add-mask::secret", "::::warning::x"])
+def test_no_command_prints_one(tmp_path: Path, capfd: pytest.CaptureFixture[str], name: str) -> None:
+    """A task's name comes in tables, progress, errors and JSON, which says the same as outside of a job."""
+    project = Project(tmp_path, n=60, target=90)
     text = project.config.read_text(encoding="utf-8")
     project.config.write_text(text.replace("[tasks.sums]", f"[tasks.{json.dumps(name)}]"), encoding="utf-8")
-
-
-@pytest.fixture(params=NAMES[::5])
-def project(request: pytest.FixtureRequest, tmp_path: Path) -> Project:
-    """A project with a recorded reference whose one task has a name that is a command."""
-    project = Project(tmp_path, n=60, target=90)
-    renamed(project, request.param)
     project.answer(right_but(20, 60))
-    return project
-
-
-def test_no_command_prints_one(project: Project, capfd: pytest.CaptureFixture[str]) -> None:
-    """The name comes in tables, progress, errors and JSON, and what is printed still names the task."""
     config, out = str(project.config), str(project.out)
     for words, codes in (
         (["validate", config], (0,)),
@@ -76,6 +62,7 @@ def test_no_command_prints_one(project: Project, capfd: pytest.CaptureFixture[st
         assert main(words) in codes, words
         printed = capfd.readouterr()
         assert printed.out or printed.err
+        assert "--json" not in words or [row["task"] for row in json.loads(printed.out)] == [name]
         for stream in printed:
             assert obeyed(stream) == [], words
             assert "##[" not in stream
@@ -88,15 +75,6 @@ def test_no_command_prints_one(project: Project, capfd: pytest.CaptureFixture[st
 def test_the_oracle_sees_a_command_that_nothing_breaks(text: str) -> None:
     assert obeyed(text)
     assert obeyed(broken(text)) == []
-
-
-@pytest.mark.parametrize("name", NAMES[::5])
-def test_json_says_the_same_as_outside_of_a_job(name: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    project = Project(tmp_path, n=60, target=90)
-    renamed(project, name)
-    assert main(["plan", str(project.config), "--json"]) == 0
-    (row,) = json.loads(capfd.readouterr().out)
-    assert row["task"] == name
 
 
 TEXTS = st.text(alphabet=":#[]ae \r\n\u200b\u00ad", max_size=30)
