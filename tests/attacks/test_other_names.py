@@ -57,12 +57,6 @@ def test_under_no_other_name_does_a_rule_change_unseen(chain: Chain, name: str) 
     assert "loosening" in second.rules.values() or second.run == 2, second
 
 
-def test_two_files_whose_names_differ_in_case_alone_are_two_rules(chain: Chain) -> None:
-    chain.begin(lambda project: another(project, "SUMS.toml"))
-    assert chain.pull(lambda head: ease(head, "sums.toml")).is_green  # no rule names it
-    assert not chain.pull(lambda head: ease(head, "SUMS.toml")).is_green
-
-
 def test_a_link_that_is_turned_to_a_prepared_file_is_a_changed_rule(chain: Chain) -> None:
     def begin(project: Project) -> None:
         names = ("sums.toml", "one.toml", "two.toml", "three.toml")
@@ -111,27 +105,6 @@ def test_a_store_that_is_swapped_for_a_prepared_one_is_a_lowered_reference(chain
     )
     for swap in swaps:
         assert not chain.pull(swap, wrong=30).is_green
-
-
-def set_model(key: str, value: object) -> Callable[[Project], None]:
-    def change(head: Project) -> None:
-        head.models["m"][key] = value
-        head.write()
-
-    return change
-
-
-def test_a_reference_that_a_later_pull_request_turns_to_decides_nothing_unseen(chain: Chain) -> None:
-    def spare(head: Project) -> None:
-        record_beside(head, set_model("variant", {"q": "lax"}), lambda p: (p.models["m"].pop("variant"), p.write()))
-
-    chain.begin()
-    chain.pull(spare)
-    chain.merge()
-    for change in (set_model("variant", {"q": "lax"}), set_model("baseline", "m@q=lax")):
-        second = chain.pull(change, wrong=30)
-        assert not second.is_green
-        assert "loosening" in second.rules.values() or second.run != 0, second
 
 
 def test_rules_that_go_in_one_pull_request_do_not_come_back_looser_as_a_beginning(chain: Chain) -> None:

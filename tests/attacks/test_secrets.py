@@ -237,6 +237,4 @@ def test_code_of_the_head_runs_in_no_job_that_can_write_where_it_shares_a_contai
     assert "GITHUB_ENV" not in json.dumps(EXAMPLES)
     steps = EXAMPLES["own-engine"]["jobs"]["evaluate"]["steps"]
     (build,) = [step["run"] for step in steps if "docker build" in step.get("run", "")]
-    on_the_host = build.split("<<'DOCKERFILE'")[0]
-    assert "pip" not in on_the_host
-    assert on_the_host.split() == ["docker", "build", "--tag", '"$IMAGE"', "--file", "-", "."]
+    assert build.split("<<'DOCKERFILE'")[0].split() == ["docker", "build", "--tag", '"$IMAGE"', "--file", "-", "."]

@@ -73,10 +73,6 @@ def test_a_pull_request_is_not_blamed_for_what_main_got_since_its_event(server: 
     assert server.prepared(merge) == "second"
 
 
-def test_without_anything_newer_the_event_decides(server: Server) -> None:
-    assert server.prepared(server.merge()) == "first"
-
-
 def test_a_merge_with_the_branch_of_before_is_not_believed_once_the_pull_request_was_retargeted(server: Server) -> None:
     git(server.repository, "checkout", "--quiet", "-b", "loose")
     server.main("loose")
