@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from collections.abc import Callable
 from dataclasses import replace as changed
@@ -87,7 +88,7 @@ def test_no_rule_names_what_a_job_left_for_its_models(jobs: Jobs) -> None:
         path.write_text(path.read_text().replace("PLACE", str(runner.work / "workspace")))
     code, said = jobs.evaluated(runner, ACCGATE_BASE_SHA=sha)
     assert code == 2
-    assert "which is an absolute path into a checkout" in said
+    assert "an absolute path into" in said
 
 
 # --- links in the base ---
@@ -126,8 +127,8 @@ def test_a_link_that_the_base_has_in_a_rules_place_is_refused_and_no_absence(
     ended = jobs.pull(lower, wrong=20)
     assert (ended.run, ended.job, ended.conclusion) == (2, 2, "failure"), ended.said
     assert not ended.guard["holds"]
-    base = git(jobs.server, "rev-parse", "main")
-    is_told = f"of the base commit {base[:12]} lead out of it, the first is {name}" in ended.said
+    base = git(jobs.server, "rev-parse", "main")[:12]
+    is_told = re.search(f"base commit {base} lead out .* the first is {name};", ended.said) is not None
     assert is_told == (target != "nothing within")
     assert name.rpartition("/")[2] in ended.said.replace(f"the first is {name}", "")
 
@@ -224,7 +225,7 @@ def test_rules_that_move_are_not_the_first_of_a_repository(jobs: Jobs, name: str
     jobs.begin()
     ended = jobs.pull(move, Checkout(config=name), wrong=20)
     assert (ended.run, ended.job, ended.conclusion) == (2, 2, "failure"), ended
-    assert "accuracy.toml: the pull request takes these rules away" in ended.said
+    assert "accuracy.toml: the pull request takes" in ended.said
     assert ended.guard["state"] == "unreadable"
 
 

@@ -120,7 +120,7 @@ def test_of_two_jobs_of_one_run_with_one_name_the_worse_stands(
         gate.attempts = 0
         gate.run()
     assert checks(gate.hub) == ["failure", "failure"]
-    assert "give each job its own check-name" in capsys.readouterr().out
+    assert "its own check-name" in capsys.readouterr().out
 
 
 def test_two_jobs_that_end_at_once_both_end_as_the_worse(hub: GitHub) -> None:
@@ -257,7 +257,7 @@ def test_rules_of_the_base_that_became_stricter_meanwhile_refuse_the_result(gate
     gate.base.write(alpha=0.0001)  # under which 7 lost answers are none too many
     gate.head.write(alpha=0.0001)
     assert gate.publish("--exit-code", "1") == 3
-    assert gate.check_run["output"]["title"] == "Result refused: it does not follow from the run's records"
+    assert gate.check_run["output"]["title"].startswith("Result refused")
 
 
 def test_a_pull_request_that_was_closed_or_merged_meanwhile_changes_nothing_of_the_verdict(gate: Gate) -> None:
@@ -292,7 +292,7 @@ def test_a_refusal_is_said_in_the_log_and_summary_where_the_token_can_only_read(
     gate.hub.forbid("POST", "check-runs")
     job = another_job(gate, 100)
     assert job.start() == 2
-    assert "the token of a fork's job can only read" in capsys.readouterr().out
+    assert "can only read" in capsys.readouterr().out
     assert "Refused" in job.summary
 
 
@@ -329,9 +329,9 @@ def test_a_locked_pull_request_is_said_as_that(gate: Gate, capsys: pytest.Captur
 @pytest.mark.parametrize(
     ("recorded", "permissions", "reason"),
     [
-        ("skipped", {"will": "write"}, "recording the references ended with skipped"),
-        ("success", {"will": "read"}, "no write permission here any more"),
-        ("success", {}, "no write permission here any more"),
+        ("skipped", {"will": "write"}, "ended with skipped"),
+        ("success", {"will": "read"}, "no write permission"),
+        ("success", {}, "no write permission"),
     ],
 )
 def test_nothing_is_proposed_where_recording_failed_or_the_permission_is_gone(

@@ -128,7 +128,7 @@ def test_an_untouched_run_is_verified_with_its_own_exit_code(
     project: Project, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert verify(project) == 1
-    assert "The records give the same verdict" in capsys.readouterr().out
+    assert "give the same verdict" in capsys.readouterr().out
 
 
 def test_what_is_missing_of_samples_asked_twice_is_counted_in_records(
@@ -157,7 +157,7 @@ def test_a_statement_names_commit_models_figures_and_files(
     assert {file["name"] for file in statement["predicate"]["files"]} == {"accgate.json", str(RECORDS)}
     assert (statement["predicate"]["verdict"], statement["predicate"]["checks"][0]["n"]) == ("regression", 200)
     assert verify(project, "--statement", "-", "--commit", "main") == 2
-    assert "write the whole name of the commit" in said(capsys)
+    assert "write the whole name" in said(capsys)
     assert verify(project, "--commit", sha) == 2
 
 
@@ -204,7 +204,7 @@ def test_a_result_that_the_evaluating_container_forged_is_published_as_a_failure
     assert gate.publish("--exit-code", "0") == 3
     (check_run,) = gate.hub.store.check_runs.values()
     assert check_run["conclusion"] == "failure"
-    assert check_run["output"]["title"] == "Result refused: it does not follow from the run's records"
+    assert check_run["output"]["title"].startswith("Result refused")
     for text in (gate.comment, check_run["output"]["summary"]):
         body = html.unescape(text)
         assert "### ! Result refused" in body

@@ -111,10 +111,10 @@ def test_a_file_that_no_word_of_a_judges_command_names_is_declared_or_not_there(
     with pytest.raises((BadInput, CannotEvaluate)) as refused:
         said(project, tmp_path)
     if how == "what code imports":  # Python says only that there is none
-        assert "it can read only those files of the repository" in str(refused.value)
+        assert "it can read only" in str(refused.value)
     else:
         assert isinstance(refused.value, BadInput)
-        assert f"{tmp_path}/{hidden}: the command of judge strict opens this file" in str(refused.value)
+        assert f"{tmp_path}/{hidden}: the command of judge strict" in str(refused.value)
         assert f'add files = ["{hidden}"] to [judges.strict] of {project.config}' in str(refused.value)
     if how == "the whole path":
         return  # it is declared by a name, and found where the command runs
@@ -145,7 +145,7 @@ def test_a_judges_command_is_not_started_where_nothing_shuts_the_repository(
     project = Project(tmp_path, n=2)
     with_judge(project, [sys.executable, "serve.py", "{port}"], {"serve.py": READS})
     monkeypatch.setattr(declared, "has_landlock", lambda: False)
-    with pytest.raises(CannotEvaluate, match=r"cannot be kept from other files .* Linux 5.13 or later with Landlock"):
+    with pytest.raises(CannotEvaluate, match=r"Linux 5\.13 or later"):
         said(project, tmp_path)
     assert planned_judge(load_config(project.config), "strict").code is None  # on one's own machine
 

@@ -82,7 +82,7 @@ def test_an_expression_that_backtracks_ends_the_run_with_its_name(
     write_task(tmp_path, rows=[{"q": "?", "a": i} for i in range(3)], extract__regex="(a+)+$")
     write_lines(project.scores, [{"id": id_, "reply": "a" * 60 + "!"} for id_ in project.ids()])
     assert main(["record", str(project.config), "--out", str(project.out), "--quiet"]) == 2
-    assert "regex '(a+)+$': takes more than 0.2 s of processor time on a reply of 61 characters" in said(capsys)
+    assert "regex '(a+)+$': takes more than 0.2 s" in said(capsys)
 
 
 def test_an_answer_of_a_server_past_any_reply_is_not_read(

@@ -66,7 +66,7 @@ def test_yaml_of_lm_eval_loads_no_rows_from_outside_of_its_folder(tmp_path: Path
     write(project, {"own/adding.yaml": yaml.replace("process_results: !function utils.score\n", "")})
     project.tasks = {"adding": {"lm_eval": "adding", "options": {"include_path": "own"}}}
     project.write()
-    with pytest.raises((BadInput, CannotEvaluate), match=r"task adding opens this file|cannot load its task adding"):
+    with pytest.raises((BadInput, CannotEvaluate), match=r"opens this file|cannot load its task"):
         task_source(within_tree(load_config(project.config), tmp_path), "adding")
 
 
@@ -85,7 +85,7 @@ def test_a_worse_mean_of_a_metric_of_which_less_is_better_is_a_loosening(tmp_pat
         project.write()
         return load_config(project.config)
 
-    with pytest.raises(BadInput, match=r"less of toxic is better; write higher_is_better = false"):
+    with pytest.raises(BadInput, match="write higher_is_better = false"):
         task_source(define(pair.base, 20.0), "adding")
     base = define(pair.base, 20.0, higher_is_better=False)
     directions = [task_source(base, "adding", loaded=loaded).definition.higher_is_better for loaded in (True, False)]

@@ -94,11 +94,11 @@ def test_every_way_to_rows_is_closed(tmp_path: Path) -> None:
     write(tmp_path / "x.parquet", questions(2))
     assert len(read_rows(tmp_path / "x.parquet")) == 2
     with without_native_readers():
-        with pytest.raises(Closed, match="not opened in a job with a token"):
+        with pytest.raises(Closed, match="job with a token"):
             read_rows(tmp_path / "x.parquet")
         with without_native_readers(), pytest.raises(Closed):
             read_rows(tmp_path / "x.parquet")
-        with pytest.raises(Closed, match="dataset x/y: is not loaded in the step with the token; set num_samples"):
+        with pytest.raises(Closed, match=r"dataset x/y: .*; set num_samples"):
             hub_rows("x/y", None, "test", None, {})
         with pytest.raises(Closed):
             read_rows(tmp_path / "x.parquet")
@@ -110,5 +110,5 @@ def test_rows_of_parquet_name_no_picture_file_whose_change_the_guard_could_not_s
     (tmp_path / "x.png").write_bytes(PNG)
     picture = str(tmp_path / "x.png") if place == "/absolute" else place
     in_parquet(Project(tmp_path, n=60), picture=picture)
-    with pytest.raises(BadInput, match="rows of Parquet name no files"):
+    with pytest.raises(BadInput, match="Parquet name no files"):
         load_task("sums", file=tmp_path / "sums.toml").samples  # noqa: B018

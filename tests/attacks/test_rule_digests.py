@@ -148,8 +148,8 @@ def test_a_metric_opens_no_file_of_the_repository_that_is_no_part_of_it(
     capsys.readouterr()
     assert project.run(args=["--tree", str(project.folder)]) == 2
     text = said(capsys)
-    assert "the metric code/mine.py:score opens this file, which is not part of it; add files = [" in text
-    assert f"to {project.folder / 'sums.toml'}" in text
+    assert "code/mine.py:score opens this file" in text
+    assert f'add files = ["data/words"] to {project.folder / "sums.toml"}' in text
 
 
 def test_a_module_metric_is_never_loaded_from_a_checkout(
@@ -163,7 +163,7 @@ def test_a_module_metric_is_never_loaded_from_a_checkout(
         set_task(side, target=50.0)
     monkeypatch.syspath_prepend(str(head.folder))
     assert main(["run", str(head.config), "--base", str(base.config), "--out", "o", "--quiet"]) == 2
-    assert "of the repository it can import only its own files" in said(capsys)
+    assert "import only its own files" in said(capsys)
 
 
 def test_the_heads_helper_of_the_same_name_never_scores_for_the_base(chain: Chain) -> None:
@@ -183,7 +183,7 @@ def test_a_reference_knows_the_code_that_its_metric_imports(chain: Chain, capsys
     chain.pull(lambda head: write(head, {"code/helper.py": ALWAYS}))
     chain.merge()
     assert chain.main() == 2
-    assert "the files beside the metric's code changed" in capsys.readouterr().err
+    assert "files beside the metric's" in capsys.readouterr().err
 
 
 def test_a_reference_of_an_earlier_version_stays_usable(chain: Chain) -> None:
@@ -265,6 +265,6 @@ def test_replies_of_a_reference_that_are_damaged_stop_nothing_and_the_report_say
     assert chain.main() == 0
     project = chain.checkout("main")
     assert project.run(right_but(20, 60)) == 1
-    notes = [reason for reason in project.check["reasons"] if "earlier replies are not shown" in reason]
+    notes = [reason for reason in project.check["reasons"] if "replies are not shown" in reason]
     assert len(notes) == (how != "nothing")
     assert project.check["verdict"] == "regression"

@@ -48,7 +48,7 @@ def test_a_task_file_in_the_other_checkout_never_judges_in_a_chain_of_three_pull
     first = chain.pull(lambda head: set_task(head, file="../base/sums.toml"))
     assert not first.is_green
     assert first.run == 2
-    place = "accuracy.toml:9: tasks.sums.file: is '../base/sums.toml', which leads out of the repository; put it into"
+    place = "accuracy.toml:9: tasks.sums.file: is '../base/sums.toml', which leads out"
     assert place in first.said
     assert first.guard["state"] == "unreadable"
     chain.merge()  # by somebody who may push past the check
@@ -136,7 +136,7 @@ def test_no_key_names_a_file_of_the_other_checkout(
     name, lead = KEYS[key]
     head = pair[1]
     before = {path: path.read_bytes() for path in head.folder.iterdir() if path.is_file()}
-    for place, words in (("../base", "leads out of the repository; put it into"), (pair[0].folder, "absolute path")):
+    for place, words in (("../base", "leads out of"), (pair[0].folder, "absolute path")):
         lead(head, f"{place}/{name}")
         said = refusals(pair, tmp_path, capsys)
         head.tasks, head.gate = {"sums": {"file": "sums.toml"}}, {"early_stopping": False}
@@ -155,7 +155,8 @@ def test_no_name_of_the_other_checkout_gets_round_that(
     )  # fmt: skip
     for name in names:
         set_task(head, file=name)
-        assert "accuracy.toml:" in refusals(pair, tmp_path, capsys), name
+        said = refusals(pair, tmp_path, capsys)
+        assert "leads out of" in said or "an absolute path" in said, name
     set_task(head, file="references/../sums.toml")  # stays within at every step
     assert main(["run", str(head.config), "--base", str(base.config), "--out", str(tmp_path / "o")]) == 0
     set_task(base, file="../head/sums.toml")  # what was merged once must not judge later
@@ -247,7 +248,7 @@ def test_a_gate_in_a_folder_may_use_its_whole_repository_and_no_more(
         capsys.readouterr()
         for tree in trees:
             assert main(["run", str(head), *tree, "--out", str(tmp_path / "o"), "--quiet"]) == code
-    assert capsys.readouterr().err.count("leads out of the repository") == 2
+    assert capsys.readouterr().err.count("leads out of") == 2
 
 
 def ids_at(file: Path, **keys: Any) -> list[str]:
@@ -261,7 +262,7 @@ def test_a_tree_that_is_not_around_the_config_is_bad_input(
     for tree in ("empty", "nowhere"):
         arguments = [str(chain.project.config), "--tree", str(tmp_path / tree), "--out", str(tmp_path / "o")]
         assert main(["run", *arguments]) == 2
-        assert "is not a folder around" in capsys.readouterr().err
+        assert "not a folder around" in capsys.readouterr().err
 
 
 def test_a_bootstrap_may_not_bring_rules_outside_of_its_repository(chain: Chain) -> None:
@@ -306,5 +307,5 @@ def test_a_row_of_the_hub_names_no_picture_of_the_repository(tmp_path: Path, mon
     config = load_config(project.config)
     source = Source({}, 0)
     assert len(build_task("sums", task_source(config, "sums").definition, source).samples) == 1  # on one's own machine
-    with pytest.raises(BadInput, match="a file of the repository; only rows of a local file may do that"):
+    with pytest.raises(BadInput, match="only rows of a local"):
         build_task("sums", task_source(within_tree(config, tmp_path), "sums").definition, source)

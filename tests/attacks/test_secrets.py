@@ -174,7 +174,7 @@ def test_a_base_without_rules_allows_nothing_and_without_a_base_nothing_is_refus
     shutil.copytree(pair.head.folder, tmp_path / "head")
     run = ["run", str(tmp_path / "head/accuracy.toml"), "--out", str(tmp_path / "out"), "--quiet"]
     assert main([*run, "--base", str(tmp_path / "base/accuracy.toml")]) == 2
-    assert "has no accuracy.toml that would allow it" in said(capsys)
+    assert "has no accuracy.toml" in said(capsys)
     assert main(run) == 2
     assert "MY_KEY, named by options.api_key_env, is not set" in said(capsys)
 

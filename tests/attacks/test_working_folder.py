@@ -146,7 +146,7 @@ def test_an_empty_folder_that_no_model_can_write_is_not_changed_for_one_that_it_
 def test_a_working_folder_that_is_gone_is_one_clear_message(tmp_path: Path) -> None:
     done = process(tmp_path, "-c", f"import os; os.rmdir({str(tmp_path)!r}); {START[1]}", "plan")
     assert done.returncode == 2
-    assert "change into one that exists" in done.stderr
+    assert "into one that exists" in done.stderr
     assert "Traceback" not in done.stderr
 
 
@@ -188,7 +188,7 @@ def test_the_real_datasets_and_lm_eval_take_no_folder_of_the_head(
         path.rename(tmp_path / f"was-{name}")
     monkeypatch.chdir(head)
     assert main(["run", "--base", "../base/accuracy.toml", "--quiet"]) == 3
-    assert "cannot load its task arc" in said(capsys)
+    assert "load its task arc" in said(capsys)
     assert not (tmp_path / "ran").exists()
 
 
