@@ -20,7 +20,6 @@ from accgate.cli.streams import Messages, Output, Watched, broken
 from accgate.github.runner import command, mask
 from tests.support.gates import Project, right_but
 
-
 COMMAND = re.compile(r"::|##\[")  # with which each begins, in any letters' case
 
 
