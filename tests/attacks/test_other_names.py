@@ -10,13 +10,9 @@ from itertools import pairwise
 import pytest
 
 from tests.attacks.chain import Chain, link
+from tests.attacks.test_rule_files import set_task
 from tests.support.gates import Project, questions, right_but, write_task
 from tests.support.runner import commit, git
-
-
-def set_task(project: Project, **keys: object) -> None:
-    project.tasks["sums"] |= keys
-    project.write()
 
 
 def another(project: Project, name: str) -> None:
