@@ -99,18 +99,9 @@ class Jobs:
     def checked_out(self, sha: str, how: Checkout = USUAL) -> Runner:
         """A runner on which a job has checked this commit out, as actions/checkout does, and gone through its steps."""
         self.count += 1
-        runner = Runner(self.folder / f"runner{self.count}")
-        FakeDocker(runner)
-        runner.variables |= {
-            "GITHUB_SERVER_URL": f"file://{self.folder / 'server'}", "ACCGATE_CONFIG": how.config,
-        }  # fmt: skip
-        place = runner.workspace / how.path
-        place.mkdir(parents=True, exist_ok=True)
-        git(place, "init", "--quiet", "--initial-branch=main")
-        git(place, "remote", "add", "origin", f"file://{self.server}")
-        git(place, "fetch", "--quiet", "--depth=1", "origin", sha)
-        git(place, "checkout", "--quiet", "--detach", sha)
-        how.step(place)
+        runner = runner_with(self.folder / f"runner{self.count}", self.server, sha, how.path)
+        runner.variables |= {"GITHUB_SERVER_URL": f"file://{self.folder / 'server'}", "ACCGATE_CONFIG": how.config}
+        how.step(runner.workspace / how.path)
         return runner
 
     def evaluated(self, runner: Runner, **variables: str) -> tuple[int, str]:
@@ -141,6 +132,19 @@ class Jobs:
         missing = [word for word in words if word.startswith("/accgate/")]  # what is not mounted is not there
         assert missing in ([], ["/accgate/base"]), missing
         return main([*words, *(["--quiet"] if words[0] in ("run", "record") else [])])
+
+
+def runner_with(folder: Path, server: Path, sha: str, path: str = "") -> Runner:
+    """A runner that has a commit checked out, as actions/checkout does it."""
+    runner = Runner(folder)
+    FakeDocker(runner)
+    place = runner.workspace / path
+    place.mkdir(parents=True, exist_ok=True)
+    git(place, "init", "--quiet", "--initial-branch=main")
+    git(place, "remote", "add", "origin", f"file://{server}")
+    git(place, "fetch", "--quiet", "--depth=1", "origin", sha)
+    git(place, "checkout", "--quiet", "--detach", sha)
+    return runner
 
 
 def move_to(project: Project, name: str) -> None:

@@ -9,7 +9,6 @@ from accgate.cli.main import main
 from tests.attacks.chain import Chain
 from tests.attacks.test_rule_files import set_task
 from tests.support.gates import Project, questions, right_but, write_task
-from tests.support.runner import commit
 
 AFTER = "(after the merge every run would fail with this, even if the change is approved)"
 
@@ -79,22 +78,6 @@ def two_tasks(project: Project) -> None:
     write_task(project.folder, "more", questions(60, start=500))
     project.tasks["more"] = {"file": "more.toml", "target": 10.0}
     project.write()
-
-
-def test_a_task_that_is_removed_needs_no_plan(chain: Chain) -> None:
-    chain.begin()
-    two_tasks(chain.project)
-    commit(chain.repository)
-
-    def remove(head: Project) -> None:
-        head.answer(right_but(0, 60), right_but(0, 60))
-        del head.tasks["more"]
-        head.write()
-
-    ended = chain.pull(remove)
-    assert ended.run == 0
-    assert ended.rules == {"tasks.more": "loosening"}
-    assert not ended.is_green
 
 
 def test_a_chosen_task_is_planned_and_the_others_are_left_to_their_jobs(chain: Chain, tmp_path: Path) -> None:

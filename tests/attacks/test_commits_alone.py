@@ -2,27 +2,21 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from collections.abc import Callable
 from dataclasses import replace as changed
-from functools import partial
 from pathlib import Path
 
 import pytest
 
 from tests.attacks.chain import link
-from tests.attacks.runner_jobs import USUAL, Checkout, Jobs, Step, move_to, poison, replace
-from tests.support.gates import Project, contents, questions, right_but, write_lines, write_task
-from tests.support.loading import load_task
+from tests.attacks.runner_jobs import Checkout, Jobs, move_to, replace
+from tests.support.gates import Project, questions, right_but, write_task
 from tests.support.runner import commit, git, posix_tools
 
 pytestmark = posix_tools
 REPO = Checkout("repo", "repo/accuracy.toml")
-LOOSE = 1e-9  # an alpha at which nothing fails
-
-
-def loosen(project: Project) -> None:
-    project.write(alpha=LOOSE)
 
 
 def nothing(_: Project) -> None:
@@ -32,114 +26,37 @@ def nothing(_: Project) -> None:
 # --- a workspace that an earlier step of the job rewrote ---
 
 
-def undo(place: Path) -> None:
-    """Write accuracy.toml as the base has it, so that nothing seems to be changed."""
+def undo_and_commit(place: Path) -> None:
+    """Write and commit accuracy.toml as the base has it, so that nothing seems to be changed."""
     path = place / "accuracy.toml"
     path.write_text("".join(line for line in path.read_text().splitlines(True) if "alpha" not in line))
-
-
-def undo_and_commit(place: Path) -> None:
-    undo(place)
     commit(place, "what the job made of it")
 
 
-def undo_by_moving_head(place: Path) -> None:
-    """HEAD names the base's commit; the files stay."""
-    git(place, "fetch", "--quiet", "--depth=1", "origin", "main")
-    (place / ".git/HEAD").write_text(git(place, "rev-parse", "FETCH_HEAD") + "\n")
-
-
-def undo_by_replacing(place: Path) -> None:
-    git(place, "fetch", "--quiet", "--depth=1", "origin", "main")
-    git(place, "replace", "HEAD", "FETCH_HEAD")
-
-
-def undo_by_a_damaged_object(place: Path) -> None:
-    name = git(place, "rev-parse", "HEAD:accuracy.toml")
-    undo(place)
-    poison(place, name, (place / "accuracy.toml").read_bytes())
-
-
-def undo_by_attributes(place: Path) -> None:
-    (place / ".git/info").mkdir(exist_ok=True)
-    (place / ".git/info/attributes").write_text("accuracy.toml filter=undo\n")
-    git(place, "config", "filter.undo.smudge", "grep -v alpha")
-    git(place, "config", "core.worktree", str(place.parent))
-    git(place, "config", "core.autocrlf", "true")
-
-
-UNDO: list[Step] = [
-    undo_and_commit, undo_by_moving_head, undo_by_replacing, undo_by_a_damaged_object, undo_by_attributes,
-]  # fmt: skip
-
-
-@pytest.mark.parametrize("step", UNDO)
-def test_a_loosening_is_listed_whatever_the_job_did_to_hide_it(jobs: Jobs, step: Step) -> None:
+def test_a_loosening_is_listed_though_the_job_undid_and_committed_it(jobs: Jobs) -> None:
     jobs.begin()
-    ended = jobs.pull(loosen, Checkout(step=step))
+    ended = jobs.pull(lambda head: head.write(alpha=1e-9), Checkout(step=undo_and_commit))
     assert ended.rules.get("gate.alpha") == "loosening", ended
     assert not ended.is_green
 
 
-def lower_the_reference(place: Path) -> None:
+def rewrite(place: Path) -> None:
+    """Rewrite task, rows, gate and references."""
+    write_task(place, "sums", questions(3), metric="rouge_l")
+    with (place / "accuracy.toml").open("a") as rules:
+        rules.write('on_inconclusive = "warn"\nalpha = 1e-9\n')
     scores = place / "references/m/sums.scores.csv"
     scores.write_text(scores.read_text().replace(",100\n", ",0\n"))
 
 
-def link_the_references(place: Path) -> None:
-    link(place / "references", str(place.parent))
-
-
-def rewrite(place: Path, reference: Step) -> None:
-    """Rewrite metric, task, rows, gate and references."""
-    replace(place / "mine.py", "def score(answer, target):\n    return 100.0\n")
-    write_task(place, "sums", questions(3), metric="rouge_l")
-    with (place / "accuracy.toml").open("a") as rules:
-        rules.write('on_inconclusive = "warn"\nalpha = 1e-9\n')
-    reference(place)
-
-
-@pytest.mark.parametrize("reference", [lower_the_reference, link_the_references])
-def test_no_rule_file_of_the_workspace_turns_a_regression_into_a_pass(jobs: Jobs, reference: Step) -> None:
-    jobs.begin(with_a_metric)
-    ended = jobs.pull(reply, Checkout(step=partial(rewrite, reference=reference)))
+def test_no_rule_file_of_the_workspace_turns_a_regression_into_a_pass(jobs: Jobs) -> None:
+    jobs.begin()
+    ended = jobs.pull(nothing, Checkout(step=rewrite), wrong=20)
     assert (ended.run, ended.job, ended.conclusion) == (1, 1, "failure"), ended
     assert ended.guard["state"] == "unchanged"
 
 
-def reply(head: Project) -> None:
-    """The model has replies, which the task's own metric scores; 20 of 60 are wrong."""
-    samples = load_task("sums", file=head.folder / "sums.toml").samples
-    texts = ["none" if number < 20 else sample.target for number, sample in enumerate(samples)]
-    write_lines(head.scores, [{"id": s.id, "reply": t} for s, t in zip(samples, texts, strict=True)])
-
-
-def with_a_metric(project: Project) -> None:
-    """The task has a metric of its own."""
-    (project.folder / "mine.py").write_text("def score(answer, target):\n    return 100.0 * (answer == target)\n")
-    write_task(project.folder, "sums", questions(60), metric="mine.py:score")
-    shutil.rmtree(project.store)
-    project.recorded(right_but(0, 60))
-
-
-def test_a_new_check_is_not_judged_by_files_that_only_the_job_has(jobs: Jobs) -> None:
-    """Neither a dataset nor a reference that an earlier step made: the check has none."""
-
-    def add(head: Project) -> None:
-        write_task(head.folder, "more", questions(20, start=900))
-        head.tasks["more"] = {"file": "more.toml"}
-        head.write()
-        (head.folder / "more.jsonl").unlink()
-
-    jobs.begin()
-    made = Checkout(step=lambda place: write_lines(place / "more.jsonl", questions(20, start=900)))
-    ended = jobs.pull(add, made)
-    assert (ended.run, ended.is_green) == (2, False)
-    assert "there is no file 'more.jsonl'" in ended.said
-
-
-@pytest.mark.parametrize("how", [USUAL, changed(REPO, of_head=True)], ids=["root", "path and head"])
-def test_what_a_job_makes_for_its_model_is_there(jobs: Jobs, how: Checkout) -> None:
+def test_what_a_job_makes_for_its_model_is_there(jobs: Jobs) -> None:
     """Quantised weights, or a build: no commit holds them."""
 
     def without_answers(head: Project) -> None:
@@ -153,20 +70,13 @@ def test_what_a_job_makes_for_its_model_is_there(jobs: Jobs, how: Checkout) -> N
         jobs.answer(place / "build/m.jsonl", 20)
 
     jobs.begin()
-    ended = jobs.pull(without_answers, changed(how, step=build))
+    ended = jobs.pull(without_answers, changed(REPO, of_head=True, step=build))
     assert (ended.run, ended.job, ended.conclusion) == (1, 1, "failure"), ended.said
 
 
 def test_no_rule_names_what_a_job_left_for_its_models(jobs: Jobs) -> None:
-    """Not by `..` either, nor by an absolute path, which a judge's weights may have."""
-
-    def by_dots(head: Project) -> None:
-        head.tasks["sums"]["file"] = "../workspace/sums.toml"
-        head.write()
-
+    """Nor by an absolute path, which a judge's weights may have."""
     jobs.begin()
-    ended = jobs.pull(by_dots)
-    assert (ended.run, ended.is_green) == (2, False)
     with jobs.project.config.open("a") as rules:
         rules.write('[judges.strict]\nengine = "llamacpp"\nmodel = "PLACE/weights.gguf"\n')
     sha = commit(jobs.server, "a judge")
@@ -178,18 +88,15 @@ def test_no_rule_names_what_a_job_left_for_its_models(jobs: Jobs) -> None:
         path.write_text(path.read_text().replace("PLACE", str(runner.work / "workspace")))
     code, said = jobs.evaluated(runner, ACCGATE_BASE_SHA=sha)
     assert code == 2
-    assert "which is an absolute path into a checkout" in said
+    assert "an absolute path into" in said
 
 
 # --- links in the base ---
 
 
-TARGETS = ("outside", "absolute", "nowhere", "the head", "nothing within")
-# Each target for the rules' own file, and one for every other place.
 LINKS = [
-    *(("accuracy.toml", target) for target in TARGETS),
-    ("references", "the head"), ("references/m", "nowhere"), ("references/m/sums.scores.csv", "nothing within"),
-    ("sums.toml", "outside"), ("sums.jsonl", "absolute"),
+    ("accuracy.toml", "the head"), ("accuracy.toml", "nothing within"), ("references", "the head"),
+    ("references/m", "nowhere"), ("sums.toml", "outside"), ("sums.jsonl", "absolute"),
 ]  # fmt: skip
 
 
@@ -220,39 +127,10 @@ def test_a_link_that_the_base_has_in_a_rules_place_is_refused_and_no_absence(
     ended = jobs.pull(lower, wrong=20)
     assert (ended.run, ended.job, ended.conclusion) == (2, 2, "failure"), ended.said
     assert not ended.guard["holds"]
-    base = git(jobs.server, "rev-parse", "main")
-    is_told = f"of the base commit {base[:12]} lead out of it, the first is {name}" in ended.said
+    base = git(jobs.server, "rev-parse", "main")[:12]
+    is_told = re.search(f"base commit {base} lead out .* the first is {name};", ended.said) is not None
     assert is_told == (target != "nothing within")
     assert name.rpartition("/")[2] in ended.said.replace(f"the first is {name}", "")
-
-
-def test_a_folder_of_the_base_that_is_a_link_hides_no_rules(jobs: Jobs) -> None:
-    def begin(project: Project) -> None:
-        move_to(project, "gates")
-        (project.folder / "gates").rename(project.folder.parent / "elsewhere")
-        link(project.folder / "gates", "../elsewhere")
-
-    def plain(head: Project) -> None:
-        (head.folder / "gates").unlink()
-        shutil.copytree(head.folder.parent / "elsewhere", head.folder / "gates")
-
-    jobs.begin(begin)
-    ended = jobs.pull(plain, Checkout(config="gates/accuracy.toml"))
-    assert (ended.run, ended.conclusion) == (2, "failure")
-    assert "cannot tell whether the base has rules" in ended.said
-
-
-def test_links_within_the_repository_and_links_that_no_rule_goes_through_do_no_harm(jobs: Jobs) -> None:
-    def begin(project: Project) -> None:
-        (project.folder / "tasks").mkdir()
-        for name in ("sums.toml", "sums.jsonl"):
-            (project.folder / name).rename(project.folder / "tasks" / name)
-            link(project.folder / name, f"tasks/{name}")
-        link(project.folder / "data", "/mnt/data")
-        link(project.folder / "bazel-out", "../../cache")
-
-    jobs.begin(begin)
-    assert jobs.pull(wrong=20).run == 1
 
 
 # --- where a checkout lies, and where the rules lie in it ---
@@ -316,25 +194,6 @@ def test_a_checkout_that_is_not_the_one_of_the_rules_is_refused_before_anything_
     assert words in ended.said
 
 
-def test_the_first_rules_of_a_repository_are_neutral_in_a_checkout_of_its_own_folder_too(jobs: Jobs) -> None:
-    kept = {}
-
-    def empty(project: Project) -> None:
-        kept.update(contents(project.folder))
-        for path in project.folder.iterdir():
-            replace(path, None)
-        (project.folder / "README").touch()
-
-    def restore(head: Project) -> None:
-        for path, content in kept.items():
-            replace(head.folder / path, content)
-
-    jobs.begin(empty)
-    ended = jobs.pull(restore, REPO)
-    assert (ended.run, ended.job, ended.conclusion) == (0, 0, "neutral"), ended.said
-    assert ended.guard["state"] == "bootstrap"
-
-
 # --- several configs, and configs that move ---
 
 
@@ -357,7 +216,7 @@ def test_a_second_gate_of_a_repository_begins_as_the_first_did(jobs: Jobs) -> No
 @pytest.mark.parametrize("name", ["gate.toml", "gates/accuracy.toml"])
 def test_rules_that_move_are_not_the_first_of_a_repository(jobs: Jobs, name: str) -> None:
     def move(head: Project) -> None:
-        loosen(head)
+        head.write(alpha=1e-9)
         if "/" in name:
             move_to(head, "gates")
         else:
@@ -366,7 +225,7 @@ def test_rules_that_move_are_not_the_first_of_a_repository(jobs: Jobs, name: str
     jobs.begin()
     ended = jobs.pull(move, Checkout(config=name), wrong=20)
     assert (ended.run, ended.job, ended.conclusion) == (2, 2, "failure"), ended
-    assert "accuracy.toml: the pull request takes these rules away" in ended.said
+    assert "accuracy.toml: the pull request takes" in ended.said
     assert ended.guard["state"] == "unreadable"
 
 
@@ -387,14 +246,6 @@ def test_rules_move_in_two_pull_requests(jobs: Jobs) -> None:
 
 
 POINTER = "version https://git-lfs.github.com/spec/v1\noid sha256:{}\nsize 12345\n".format("a" * 64)
-
-
-@pytest.mark.parametrize("name", ["references/m/sums.scores.csv", "sums.toml"])
-def test_a_rule_that_git_lfs_keeps_elsewhere_is_refused_and_named(jobs: Jobs, name: str) -> None:
-    jobs.begin(lambda project: replace(project.folder / name, POINTER))
-    ended = jobs.pull(wrong=20)
-    assert (ended.run, ended.conclusion) == (2, "failure")
-    assert "Git LFS" in ended.said
 
 
 def test_weights_that_git_lfs_keeps_are_those_of_the_checkout(jobs: Jobs) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from accgate.config.config import Config, load_config
-from accgate.errors import BadInput
+from accgate.errors import BadInput, CannotEvaluate
 from accgate.guard.base import within_tree
 from accgate.planning.design import task_source
 from tests.attacks.test_rule_digests import write
@@ -26,47 +26,48 @@ metric_list: [{metric: exact_match, aggregation: mean, higher_is_better: true}]
 """
 LM_EVAL_CODE = """
 import datasets, pathlib, sqlite3
-ROOT = pathlib.Path(__file__).parents[1]
-def level(file):
-    return float(sqlite3.connect(ROOT / file).execute("select * from levels").fetchone()[0])
 def rows(**_):
-    return {"test": datasets.Dataset.from_list([{"q": "1 + 1", "a": "2", "least": level(AS_ROWS)}])}
+    return {"test": datasets.Dataset.from_list([{"q": "1 + 1", "a": "2"}])}
 def target(doc):
-    return f"{doc['a']}{level(AS_TARGET):.0f}"
+    return doc["a"]
 def score(doc, results):
-    return {"exact_match": max(level(AS_SCORE), float(results[0] == doc["a"]))}
+    base = sqlite3.connect(pathlib.Path(__file__).parents[1] / "lib/level")
+    return {"exact_match": float(base.execute("select * from levels").fetchone()[0])}
 """
 
 
-def test_code_of_lm_evals_tasks_opens_only_files_of_its_folder(tmp_path: Path) -> None:
-    """The guard compares that folder: what lies elsewhere could change unseen, and every wrong answer be right."""
+def test_code_of_lm_evals_tasks_opens_only_files_of_its_folder_or_declared_ones(tmp_path: Path) -> None:
+    """The guard compares these: what lies elsewhere could change unseen, and every wrong answer be right."""
     pytest.importorskip("lm_eval")
-    names = {"AS_ROWS": "own/level", "AS_TARGET": "own/level", "AS_SCORE": "lib/level"}
     project = Project(tmp_path, n=2)
-    project.tasks = {"adding": {"lm_eval": "adding", "options": {"include_path": "own", "metric": "exact_match"}}}
-    project.write()
+    write(project, {"own/adding.yaml": LM_EVAL, "own/utils.py": LM_EVAL_CODE, "lib/other": ""})
+    with sqlite3.connect(tmp_path / "lib/level") as base:
+        base.execute("create table levels (level int)")
+        base.execute("insert into levels values (1)")
 
-    def points() -> float:
-        code = LM_EVAL_CODE
-        for name, file in names.items():
-            code = code.replace(name, repr(file))
-        write(project, {"own/adding.yaml": LM_EVAL, "own/utils.py": code, "lib/other": ""})
-        for file, value in (("own/level", 0), ("lib/level", 1)):
-            (tmp_path / file).unlink(missing_ok=True)
-            with sqlite3.connect(tmp_path / file) as base:
-                base.execute("create table levels (level int)")
-                base.execute(f"insert into levels values ({value})")
+    def points(**options: object) -> float:
+        options |= {"include_path": "own", "metric": "exact_match"}
+        project.tasks = {"adding": {"lm_eval": "adding", "options": options}}
+        project.write()
         task = task_source(within_tree(load_config(project.config), tmp_path), "adding").harness
         assert task is not None
         return task.points(task.samples[0], ["wrong"])
 
-    for file in ("own/level", "lib/level"):  # as it scores, and as it is loaded
-        names["AS_ROWS"] = file
-        with pytest.raises(BadInput, match=r'/lib/level: lm-eval.* opens this file.*files = \["lib/level"\] to'):
-            points()
-    project.tasks["adding"]["options"] |= {"files": ["lib/level"]}
+    with pytest.raises(BadInput, match=r'/lib/level: lm-eval.* opens this file.*files = \["lib/level"\] to'):
+        points()
+    assert points(files=["lib/level"]) == 100.0
+
+
+def test_yaml_of_lm_eval_loads_no_rows_from_outside_of_its_folder(tmp_path: Path) -> None:
+    pytest.importorskip("lm_eval")
+    project = Project(tmp_path, n=2)
+    rows = f"dataset_path: json\ndataset_kwargs: {{data_files: {{test: 'file://{tmp_path}/sums.jsonl'}}}}\n"
+    yaml = LM_EVAL.replace("custom_dataset: !function utils.rows\n", rows).replace("!function utils.target", '"{{a}}"')
+    write(project, {"own/adding.yaml": yaml.replace("process_results: !function utils.score\n", "")})
+    project.tasks = {"adding": {"lm_eval": "adding", "options": {"include_path": "own"}}}
     project.write()
-    assert points() == 100.0
+    with pytest.raises((BadInput, CannotEvaluate), match=r"opens this file|cannot load its task"):
+        task_source(within_tree(load_config(project.config), tmp_path), "adding")
 
 
 def test_a_worse_mean_of_a_metric_of_which_less_is_better_is_a_loosening(tmp_path: Path) -> None:
@@ -84,7 +85,7 @@ def test_a_worse_mean_of_a_metric_of_which_less_is_better_is_a_loosening(tmp_pat
         project.write()
         return load_config(project.config)
 
-    with pytest.raises(BadInput, match=r"less of toxic is better; write higher_is_better = false"):
+    with pytest.raises(BadInput, match="write higher_is_better = false"):
         task_source(define(pair.base, 20.0), "adding")
     base = define(pair.base, 20.0, higher_is_better=False)
     directions = [task_source(base, "adding", loaded=loaded).definition.higher_is_better for loaded in (True, False)]

@@ -5,16 +5,14 @@ from __future__ import annotations
 import shutil
 import unicodedata
 from collections.abc import Callable
+from itertools import pairwise
 
 import pytest
 
 from tests.attacks.chain import Chain, link
+from tests.attacks.test_rule_files import set_task
 from tests.support.gates import Project, questions, right_but, write_task
-
-
-def set_task(project: Project, **keys: object) -> None:
-    project.tasks["sums"] |= keys
-    project.write()
+from tests.support.runner import commit, git
 
 
 def another(project: Project, name: str) -> None:
@@ -55,32 +53,12 @@ def test_under_no_other_name_does_a_rule_change_unseen(chain: Chain, name: str) 
     assert "loosening" in second.rules.values() or second.run == 2, second
 
 
-def test_two_files_whose_names_differ_in_case_alone_are_two_rules(chain: Chain) -> None:
-    chain.begin(lambda project: another(project, "SUMS.toml"))
-    assert chain.pull(lambda head: ease(head, "sums.toml")).is_green  # no rule names it
-    assert not chain.pull(lambda head: ease(head, "SUMS.toml")).is_green
-
-
-LINKS: dict[str, tuple[str, ...]] = {
-    "three in a row": ("one.toml", "two.toml", "three.toml"),
-    "of a folder": ("folder/sums.toml",),
-}
-
-
-@pytest.mark.parametrize("names", LINKS.values(), ids=list(LINKS))
-def test_a_link_that_is_turned_to_a_prepared_file_is_a_changed_rule(chain: Chain, names: tuple[str, ...]) -> None:
+def test_a_link_that_is_turned_to_a_prepared_file_is_a_changed_rule(chain: Chain) -> None:
     def begin(project: Project) -> None:
-        target = "sums.toml"
-        for name in names:
-            if "/" in name:
-                (project.folder / "real").mkdir()
-                for file in ("sums.toml", "sums.jsonl"):
-                    shutil.copy(project.folder / file, project.folder / "real")
-                (project.folder / "folder").symlink_to("real")
-            else:
-                link(project.folder / name, target)
-            target = name
-        set_task(project, file=target)
+        names = ("sums.toml", "one.toml", "two.toml", "three.toml")
+        for target, name in pairwise(names):
+            link(project.folder / name, target)
+        set_task(project, file=names[-1])
 
     def prepare(head: Project) -> None:
         (head.folder / "easy").mkdir()
@@ -89,9 +67,7 @@ def test_a_link_that_is_turned_to_a_prepared_file_is_a_changed_rule(chain: Chain
     chain.begin(begin)
     assert chain.pull(prepare).is_green  # no rule names it
     chain.merge()
-    first = names[0].partition("/")[0]
-    target = "easy" if "/" in names[0] else "easy/sums.toml"
-    second = chain.pull(lambda head: link(head.folder / first, target))
+    second = chain.pull(lambda head: link(head.folder / "one.toml", "easy/sums.toml"))
     assert not second.is_green
     assert "loosening" in second.rules.values() or second.run == 2, second
 
@@ -127,27 +103,6 @@ def test_a_store_that_is_swapped_for_a_prepared_one_is_a_lowered_reference(chain
         assert not chain.pull(swap, wrong=30).is_green
 
 
-def set_model(key: str, value: object) -> Callable[[Project], None]:
-    def change(head: Project) -> None:
-        head.models["m"][key] = value
-        head.write()
-
-    return change
-
-
-def test_a_reference_that_a_later_pull_request_turns_to_decides_nothing_unseen(chain: Chain) -> None:
-    def spare(head: Project) -> None:
-        record_beside(head, set_model("variant", {"q": "lax"}), lambda p: (p.models["m"].pop("variant"), p.write()))
-
-    chain.begin()
-    chain.pull(spare)
-    chain.merge()
-    for change in (set_model("variant", {"q": "lax"}), set_model("baseline", "m@q=lax")):
-        second = chain.pull(change, wrong=30)
-        assert not second.is_green
-        assert "loosening" in second.rules.values() or second.run != 0, second
-
-
 def test_rules_that_go_in_one_pull_request_do_not_come_back_looser_as_a_beginning(chain: Chain) -> None:
     """Without accuracy.toml on the base a run is a bootstrap, which is neutral: so the removal itself must not pass."""
     chain.begin()
@@ -156,23 +111,39 @@ def test_rules_that_go_in_one_pull_request_do_not_come_back_looser_as_a_beginnin
 
 
 def test_a_store_is_not_named_by_a_path_that_leads_elsewhere_once_its_dots_are_gone(chain: Chain) -> None:
-    """Through the link the path ends nowhere; without `link/..`, as references are read, in the head's files."""
+    """Through the link the path ends in one folder; without `link/..`, as references are read, in another."""
 
     def by_two_names(head: Project) -> None:
         (head.folder / "deep/er").mkdir(parents=True)
         (head.folder / "deep/er/file").touch()  # git keeps no empty folder
         link(head.folder / "link", "deep/er")
-        head.store.rename(head.folder / "real")
-        link(head.store, "../head/real")
+        shutil.copytree(head.store, head.folder / "deep/references")
         head.write(references="link/../references")
 
-    def lower(head: Project) -> None:
-        record_beside(head, lambda p: p.write(references="spare"), lambda p: p.write(references="link/../references"))
-        shutil.rmtree(head.folder / "real")
-        (head.folder / "spare").rename(head.folder / "real")
-
     chain.begin()
-    first = chain.pull(by_two_names)
-    assert not first.is_green, first
-    chain.merge()
-    assert not chain.pull(lower, wrong=30).is_green
+    ended = chain.pull(by_two_names)
+    assert (ended.run, ended.is_green) == (2, False)
+    assert "through a link and back" in ended.said
+
+
+@pytest.mark.parametrize("place", ["references", "references/m"])
+def test_references_in_a_submodule_are_not_brought_by_the_pull_request(chain: Chain, place: str) -> None:
+    """actions/checkout reads submodules where it is told to; the tree of the base has none of their files."""
+    chain.begin()
+    store = chain.folder / "store"
+    shutil.move(chain.repository / place, store)
+    commit(store)
+    commit(chain.repository)
+    git(chain.repository, "submodule", "--quiet", "add", str(store), place)
+    commit(chain.repository)
+
+    def bring(head: Project) -> None:
+        git(head.folder, "submodule", "--quiet", "update", "--init")
+        for file in sorted((head.folder / "references/m").glob("sums.*")):
+            file.unlink()
+        head.recorded(right_but(40, 60))
+
+    ended = chain.pull(bring, wrong=40)
+    assert not ended.is_green
+    assert ended.run == 2
+    assert "references are unknown" in ended.said

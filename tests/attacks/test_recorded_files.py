@@ -38,13 +38,14 @@ def files_of(folder: Path) -> dict[str, str]:
     return {path.relative_to(folder).as_posix(): path.read_bytes().decode("latin-1") for path in files}
 
 
-def written(runner: Runner, *names: str) -> tuple[set[str], str]:
-    """What has changed in the workspace after a container that wrote these files, and what the step said."""
+def written(runner: Runner, *names: str, removed: str = "") -> tuple[set[str], str]:
+    """What a container that wrote these files, and removed one, changed in the workspace, and what the step said."""
     (runner.work / "exit-code").unlink(missing_ok=True)
     shutil.rmtree(runner.work / "recorded", ignore_errors=True)
     before = files_of(runner.workspace)
-    made = json.dumps({f"/accgate/head/{name}": "hacked\n" for name in names})
-    done = runner.evaluate(FAKE_FILES=made)
+    made = {f"/accgate/head/{name}": "hacked\n" for name in names}
+    made |= {f"/accgate/head/{removed}": None} if removed else {}
+    done = runner.evaluate(FAKE_FILES=json.dumps(made))
     after = files_of(runner.workspace)
     return {name for name in {*before, *after} if before.get(name) != after.get(name)}, done.text
 
@@ -108,25 +109,20 @@ def test_a_spelling_that_is_not_understood_copies_nothing_that_is_not_a_referenc
     assert changed == set()
 
 
-def test_nothing_is_written_or_removed_through_a_link(tmp_path: Path) -> None:
-    outside = tmp_path / "outside"
-    outside.mkdir()
-    (outside / "t.replies.jsonl.gz").write_text("mine")
+@pytest.mark.parametrize("linked", ["references", "references/m"])
+def test_nothing_is_written_or_removed_through_a_link(tmp_path: Path, linked: str) -> None:
     runner = runner_of(tmp_path)
-    references = runner.workspace / "references"
-    for name in ("whole", "m"):
-        shutil.rmtree(runner.work / "head/references", ignore_errors=True)
-        (runner.work / "head/references/m").mkdir(parents=True)
-        (runner.work / "head/references/m/t.replies.jsonl.gz").write_text("mine")
-        if references.is_symlink():
-            references.unlink()
-        references.mkdir() if name == "m" else references.symlink_to(outside)
-        if name == "m":
-            (references / "m").symlink_to(outside)
-        changed, said = written(runner, "references/m/t.toml", "references/m/u.toml")
-        assert changed == set()
-        assert "behind a link" in said
-    assert [path.name for path in outside.iterdir()] == ["t.replies.jsonl.gz"]
+    replies = "references/m/t.replies.jsonl.gz"
+    outside = tmp_path / "outside"
+    for file in (outside / replies, runner.work / "head" / replies):
+        file.parent.mkdir(parents=True)
+        file.write_text("mine")
+    (runner.workspace / linked).parent.mkdir(exist_ok=True)
+    (runner.workspace / linked).symlink_to(outside / linked)
+    changed, said = written(runner, "references/m/t.toml", "references/m/u.toml", removed=replies)
+    assert changed == set()
+    assert "behind a link" in said
+    assert [path.name for path in (outside / replies).parent.iterdir()] == ["t.replies.jsonl.gz"]
 
 
 @pytest.mark.parametrize("linked", ["a/refs", "a"])

@@ -1,6 +1,5 @@
 """Rules are plain files of bounded size: no pipe waits for ever, no device and no file of /proc is read without end."""
 
-import json
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -8,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from accgate.errors import BadInput
-from accgate.inputs import parquet, rows, toml
+from accgate.inputs import parquet, toml
 from accgate.tasks import read_rows
 from tests.attacks.chain import Chain
 from tests.attacks.test_rule_files import pictured, with_parts
@@ -87,18 +86,6 @@ def test_a_rule_file_past_any_use_is_refused_by_its_size(pair: tuple[Project, Pr
             file.truncate(int(size))
 
     assert code_of(*pair, name, sparse) == 2
-
-
-def test_a_row_with_a_text_of_hundreds_of_megabytes_is_refused_by_its_line(
-    pair: tuple[Project, Project], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    assert rows.ROW <= 100_000_000
-    monkeypatch.setattr(rows, "ROW", 10_000)
-    base, head = pair
-    with (head.folder / "sums.jsonl").open("a") as file:
-        file.write(json.dumps({"q": "x" * 20_000, "a": 1}) + "\n")
-    assert head.run(args=["--base", str(base.config)]) == 2
-    assert "sums.jsonl:61: is a line of 10,000 bytes or more" in capsys.readouterr().err
 
 
 def test_the_lines_of_a_long_array_are_read_once(monkeypatch: pytest.MonkeyPatch) -> None:

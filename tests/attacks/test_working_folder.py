@@ -57,8 +57,7 @@ def plant(tree: Path, marker: Path) -> None:
     for name in files:
         (tree / name).parent.mkdir(parents=True, exist_ok=True)
         (tree / name).write_text(code + SCORER)
-    for split in ("train", "test"):
-        write_lines(tree / "allenai/ai2_arc" / f"{split}.jsonl", [row | {"a": 0} for row in questions(20)])
+    write_lines(tree / "allenai/ai2_arc/test.jsonl", [row | {"a": 0} for row in questions(20)])
 
 
 def of_the_hub(project: Project) -> None:
@@ -146,7 +145,7 @@ def test_an_empty_folder_that_no_model_can_write_is_not_changed_for_one_that_it_
 def test_a_working_folder_that_is_gone_is_one_clear_message(tmp_path: Path) -> None:
     done = process(tmp_path, "-c", f"import os; os.rmdir({str(tmp_path)!r}); {START[1]}", "plan")
     assert done.returncode == 2
-    assert "change into one that exists" in done.stderr
+    assert "into one that exists" in done.stderr
     assert "Traceback" not in done.stderr
 
 
@@ -156,39 +155,6 @@ def test_python_m_accgate_takes_no_dependency_of_the_working_folder_after_its_ow
     Project(tmp_path, n=20, sigma=50.0, target=50.0)
     done = process(tmp_path, "-m", "accgate", "plan")
     assert done.returncode == 0, done.stderr
-    assert not (tmp_path / "ran").exists()
-
-
-@pytest.mark.interop
-@pytest.mark.filterwarnings("default")
-def test_the_real_datasets_and_lm_eval_take_no_folder_of_the_head(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    pytest.importorskip("lm_eval")
-    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
-    for name in ("datasets.config", "huggingface_hub.constants"):  # which read it once, and then try for 20 seconds
-        if name in sys.modules:
-            monkeypatch.setattr(sys.modules[name], "HF_HUB_OFFLINE", True)
-    monkeypatch.setenv("HF_HOME", str(tmp_path / "hub"))
-    base, head = tmp_path / "base", tmp_path / "head"
-    for tree in (base, head):
-        (tree / "tasks").mkdir(parents=True)
-        (tree / "tasks/arc.yaml").write_text(
-            "task: arc\ndataset_path: allenai/ai2_arc\noutput_type: generate_until\ntest_split: test\n"
-            'doc_to_text: "{{q}}"\ndoc_to_target: "{{a}}"\n'
-            "metric_list: [{metric: exact_match, aggregation: mean, higher_is_better: true}]\n"
-        )
-        project = Project(tree, n=20)
-        options = {"include_path": "tasks", "metric": "exact_match"}
-        project.tasks = {"arc": {"lm_eval": "arc", "options": options, "sigma": 50.0, "target": 50.0}}
-        project.write()
-    plant(head, tmp_path / "ran")
-    for name in ("datasets", "evaluate", "lm_eval", "numpy.py", "pydantic.py", "json.py", "accgate"):
-        path = head / name
-        path.rename(tmp_path / f"was-{name}")
-    monkeypatch.chdir(head)
-    assert main(["run", "--base", "../base/accuracy.toml", "--quiet"]) == 3
-    assert "cannot load its task arc" in said(capsys)
     assert not (tmp_path / "ran").exists()
 
 

@@ -14,10 +14,10 @@ from tests.fuzz.gates import LOST, N, project
 from tests.fuzz.target import Ended, Target, command
 from tests.github import shapes
 from tests.github.asking import job
-from tests.github.server import TOKEN, Failing, GitHub
+from tests.github.server import Failing, GitHub
 from tests.github.store import REPOSITORY, Store
 from tests.support.gates import right_but
-from tests.support.pull_requests import NUMBER, event_of
+from tests.support.pull_requests import NUMBER, event_of, variables_of
 from tests.support.servers import Fault
 
 
@@ -52,21 +52,10 @@ def hub() -> Told:
     return Told().__enter__()
 
 
-def variables(folder: Path, name: str, event: Path) -> dict[str, str]:
-    """What a job's step has in its environment."""
-    return {
-        "GITHUB_ACTIONS": "true", "GITHUB_API_URL": hub().url,
-        "GITHUB_EVENT_NAME": name, "GITHUB_EVENT_PATH": str(event),
-        "GITHUB_OUTPUT": str(folder / "output"), "GITHUB_REPOSITORY": REPOSITORY, "GITHUB_RUN_ATTEMPT": "1",
-        "GITHUB_RUN_ID": "100", "GITHUB_SERVER_URL": hub().store.web, "GITHUB_SHA": "c" * 40,
-        "GITHUB_STEP_SUMMARY": str(folder / "summary"), "GITHUB_TOKEN": TOKEN,
-    }  # fmt: skip
-
-
 def in_job(folder: Path, name: str, event: Path, *arguments: object) -> Ended:
     """Run a command as a step; no request is waited for."""
     with mock.patch("accgate.cli.github._client_of", return_value=hub().client()):
-        ended = command(*arguments, env=variables(folder, name, event))
+        ended = command(*arguments, env=variables_of(hub(), folder, name, event))
     return Ended(ended.code, ended.said, False, ended.shown)
 
 

@@ -54,6 +54,16 @@ def event_of(hub: GitHub, number: int = NUMBER, action: str = "synchronize") -> 
     return {"action": action, "number": number, "pull_request": pull, "repository": {"full_name": REPOSITORY}}
 
 
+def variables_of(hub: GitHub, folder: Path, name: str, event: Path) -> dict[str, str]:
+    """What a step of a job has in its environment; its files are in the folder."""
+    return {
+        "GITHUB_ACTIONS": "true", "GITHUB_API_URL": hub.url, "GITHUB_EVENT_NAME": name, "GITHUB_EVENT_PATH": str(event),
+        "GITHUB_OUTPUT": str(folder / "output"), "GITHUB_REPOSITORY": REPOSITORY, "GITHUB_RUN_ATTEMPT": "1",
+        "GITHUB_RUN_ID": "100", "GITHUB_SERVER_URL": hub.store.web, "GITHUB_SHA": "c" * 40,
+        "GITHUB_STEP_SUMMARY": str(folder / "summary"), "GITHUB_TOKEN": TOKEN,
+    }  # fmt: skip
+
+
 class Job:
     """A job of GitHub Actions: its variables and files, in a folder."""
 
@@ -64,13 +74,7 @@ class Job:
         self.folder, self.event = folder, folder / "event.json"
         self.outputs_file, self.summary_file = folder / "output", folder / "summary"
         self.state = folder / "state.json"
-        self.variables = {
-            "GITHUB_ACTIONS": "true", "GITHUB_API_URL": hub.url, "GITHUB_EVENT_NAME": name,
-            "GITHUB_EVENT_PATH": str(self.event), "GITHUB_OUTPUT": str(self.outputs_file),
-            "GITHUB_REPOSITORY": REPOSITORY, "GITHUB_RUN_ATTEMPT": "1", "GITHUB_RUN_ID": str(run),
-            "GITHUB_SERVER_URL": hub.store.web, "GITHUB_SHA": "c" * 40, "GITHUB_STEP_SUMMARY": str(self.summary_file),
-            "GITHUB_TOKEN": TOKEN,
-        }  # fmt: skip
+        self.variables = variables_of(hub, folder, name, self.event) | {"GITHUB_RUN_ID": str(run)}
         for key in [key for key in os.environ if key.startswith("GITHUB_")]:
             monkeypatch.delenv(key)
         for key, value in self.variables.items():

@@ -19,7 +19,7 @@ class Trees:
 
     def __init__(self, folder: Path, base: Project) -> None:
         self.base = base
-        shutil.copytree(base.folder, folder / "head")
+        shutil.copytree(base.folder, folder / "head", symlinks=True)
         self.head = self._of(folder / "head", base)
 
     @staticmethod
