@@ -81,20 +81,17 @@ def scored_records(paths: RecordPaths) -> Sequence[Record]:
     return records.take(np.flatnonzero(~records.figures.failed))
 
 
-def resumable_records(assignment: Assignment, paths: RecordPaths, *, resume: bool) -> Sequence[Record]:
-    """Return the scored records that a run keeps, none unless it resumes.
+def resumable_records(assignment: Assignment, paths: RecordPaths) -> Sequence[Record]:
+    """Return the scored records that a run keeps.
 
-    Failed samples are asked again.
+    Failed samples are asked again. A run that does not resume has removed earlier records (`begin_anew`).
 
     Raises
     ------
     BadInput
-        When unfinished records exist without `resume`, or when the earlier run had other settings or samples.
+        When the earlier run had other settings or samples.
     """
-    if not resume:
-        refuse_unfinished(paths)
-    scored = scored_records(paths)
-    if not scored or not resume:
+    if not (scored := scored_records(paths)):
         return []
     _check_settings(assignment, paths)
     check_points(scored, assignment.task, paths)

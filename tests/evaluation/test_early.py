@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import random
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, replace
 from itertools import pairwise
 from pathlib import Path
@@ -17,11 +17,11 @@ import pytest
 from accgate.config.tables import Model, Sampling
 from accgate.decision.comparison import compare_scores, decide
 from accgate.decision.evidence import evidence_of
-from accgate.decision.progress import early_stop
+from accgate.decision.progress import early_stop, watch_of
 from accgate.design import Choice, Data, Design, choose_test
 from accgate.engines import Reply, Request, RequestFailed
 from accgate.errors import BadInput, CannotEvaluate
-from accgate.evaluation.assignment import Assignment, Observer
+from accgate.evaluation.assignment import Assignment, Decides, Observer, StopRule
 from accgate.evaluation.check import evaluate
 from accgate.evaluation.outcome import Evaluation
 from accgate.evaluation.pair import SideBySide
@@ -94,10 +94,11 @@ def evaluated(
     engine: Any,
     asked: Assignment,
     paths: RecordPaths,
-    stop_rule: Callable[[Sequence[Record]], bool] | None,
+    rule: Decides | StopRule | None,
     earlier: Sequence[Record] = (),
 ) -> Evaluation:
-    return asyncio.run(evaluate(engine, asked, paths, earlier=earlier, observer=Observer(), stop_rule=stop_rule))
+    rule = StopRule(rule) if callable(rule) else rule
+    return asyncio.run(evaluate(engine, asked, paths, earlier=earlier, observer=Observer(), stop_rule=rule))
 
 
 @pytest.mark.parametrize("seed", range(2))
@@ -159,7 +160,7 @@ def test_a_run_that_lost_a_record_after_it_stopped_is(paths: RecordPaths) -> Non
 
 def test_a_stopped_run_that_is_begun_again_and_killed_is_unfinished(paths: RecordPaths) -> None:
     evaluated(Hurried(), assignment(), paths, StopsAfter(enough=60))
-    kept = resumable_records(assignment(), paths, resume=True)
+    kept = resumable_records(assignment(), paths)
 
     class Down(Hurried):
         async def complete(self, request: Request) -> Reply:
@@ -176,7 +177,7 @@ def test_a_stopped_run_that_is_begun_again_and_killed_is_unfinished(paths: Recor
 def test_a_resumed_run_that_had_stopped_decides_again_without_a_question(paths: RecordPaths) -> None:
     evaluated(Hurried(), assignment(), paths, StopsAfter(enough=60))
     before = read_records(paths.records)
-    kept = resumable_records(assignment(), paths, resume=True)
+    kept = resumable_records(assignment(), paths)
     assert set(kept) == set(before)
     engine, stop_rule = Hurried(10), StopsAfter(enough=60)
     again = evaluated(engine, assignment(), paths, stop_rule, kept)
@@ -190,7 +191,7 @@ def test_a_resumed_run_that_had_stopped_decides_again_without_a_question(paths: 
 
 def test_a_resumed_run_that_does_not_decide_yet_goes_on_with_what_is_missing(paths: RecordPaths) -> None:
     evaluated(Hurried(), assignment(), paths, StopsAfter(enough=60))
-    kept = resumable_records(assignment(), paths, resume=True)
+    kept = resumable_records(assignment(), paths)
     engine = Hurried(1)
     again = evaluated(engine, assignment(), paths, StopsAfter(enough=150), kept)
     assert again.stopped
@@ -205,7 +206,7 @@ def test_failed_samples_are_looked_at_too_and_asked_again_on_resume(paths: Recor
     assert found.stopped
     assert [record.id for record in found.failed] == broken
     refuse_unfinished(paths)
-    kept = resumable_records(assignment(), paths, resume=True)
+    kept = resumable_records(assignment(), paths)
     assert not {record.id for record in kept} & set(broken)
     engine = Hurried(1)
     again = evaluated(engine, assignment(), paths, StopsAfter(enough=60), kept)
@@ -234,8 +235,8 @@ def test_an_error_of_the_stop_rule_ends_the_evaluation_and_leaves_nothing_in_fli
     assert [record.key for record in read_records(paths.records)] == engine.finished
 
 
-@pytest.mark.parametrize("stop_rule", [None, StopsAfter(10**9)])
-def test_a_cancelled_evaluation_leaves_nothing_in_flight(paths: RecordPaths, stop_rule: StopsAfter | None) -> None:
+@pytest.mark.parametrize("stop_rule", [None, StopRule(lambda _: False)])
+def test_a_cancelled_evaluation_leaves_nothing_in_flight(paths: RecordPaths, stop_rule: StopRule | None) -> None:
     async def work() -> None:
         running = asyncio.create_task(evaluate(engine, assignment(), paths, observer=Observer(), stop_rule=stop_rule))
         while len(engine.finished) < 40:  # noqa: ASYNC110
@@ -264,9 +265,8 @@ def check(task: Task, *, repeats: int = 1, reference: Sequence[float] | None = N
 
 def gate(engine: Hurried, made: Check, paths: RecordPaths) -> tuple[Verdict, Evaluation]:
     """Evaluate with the stop rule of a check, then decide."""
-    stop_rule = early_stop(made)
     asked = assignment(task=made.task, repeats=made.repeats)
-    found = evaluated(engine, asked, paths, stop_rule)
+    found = evaluated(engine, asked, paths, watch_of(made).stop_rule)
     (verdict,) = decide([evidence_of(made, found.records, stopped=found.stopped)])
     return verdict, found
 

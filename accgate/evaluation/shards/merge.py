@@ -16,6 +16,7 @@ from accgate.engines.identity import SAME, are_one, fingerprints_of, may_mix
 from accgate.errors import CANNOT_EVALUATE, PASSED, BadInput, writing
 from accgate.evaluation.assignment import NO_ENGINE, Assignment, assignment_of, engine_in
 from accgate.evaluation.outcome import EvaluatedCheck, EvaluatedRun, Evaluation
+from accgate.evaluation.presence import refuse_faults
 from accgate.evaluation.resume import check_points, refuse_unfinished, settings_of
 from accgate.evaluation.shards.run import RECORDING, ShardRun, Share, read_shard, write_shard
 from accgate.evaluation.shards.shard import Shard, parse_shard, samples_digest, units
@@ -299,11 +300,11 @@ def join(
         sample, and samples with two scores. The messages name all differences of a kind.
     """
     runs = {folder: read_shard(folder) for folder in sorted(set(folders))}
-    _refuse(plan_mismatches(plan, runs))
+    refuse_faults(plan_mismatches(plan, runs))
     pools = tuple(pool_of(check, runs) for check in checks)
     faults = [*engine_mismatches(pools), *server_mismatches(pools)]
-    _refuse([*faults, *(fault for pool in pools for fault in settings_mismatches(pool))])
-    _refuse(fault for pool in pools for fault in record_faults(pool))
+    refuse_faults([*faults, *(fault for pool in pools for fault in settings_mismatches(pool))])
+    refuse_faults(fault for pool in pools for fault in record_faults(pool))
     items = tuple(_evaluation_of(pool, runs, stop_rule_of) for pool in pools)
     run = _union(plan, pools, items, runs.values())
     engines = {pool.check.model: pool.engine for pool in pools if pool.sources}
@@ -336,11 +337,6 @@ def write_union(joined: JoinedShards, out: Path) -> None:
             write_settings(paths, {**settings, PLAN: samples_digest(pool.check.task), MERGED: joined.run.shards})
             write_atomically(paths.records, map(to_line, pool.records))
         write_shard(joined.run, out)
-
-
-def _refuse(faults: Iterable[str]) -> None:
-    if messages := list(faults):
-        raise BadInput(*messages)
 
 
 def _evaluation_of(pool: Pool, runs: Mapping[Path, ShardRun], stop_rule_of: StopRuleOf) -> EvaluatedCheck:

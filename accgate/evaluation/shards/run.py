@@ -10,12 +10,9 @@ from accgate.config.tables import Gate
 from accgate.errors import CANNOT_EVALUATE, PASSED, BadInput, writing
 from accgate.evaluation.assignment import RunOptions
 from accgate.evaluation.outcome import EvaluatedCheck, EvaluatedRun, why_incomplete
-from accgate.evaluation.resume import begin_anew
 from accgate.evaluation.shards.shard import parse_shard
 from accgate.planning.checks import Check
-from accgate.records.file import paths_of
-from accgate.records.lock import sole_run
-from accgate.records.replacement import refuse_unwritable, write_atomically
+from accgate.records.replacement import write_atomically
 from accgate.records.scores import Scores
 
 RECORDING = "recording"  # in a plan whose records become references: how often each sample is evaluated
@@ -79,24 +76,6 @@ def _reference_of(check: Check) -> dict[str, Any]:
         about = check.recorded.about
         return {"mean": about.mean, "n": about.n, "sha256": about.scores_sha256}
     return {"mean": check.reference_mean, "n": check.reference_n}
-
-
-def begin_shard(plan: Mapping[str, Any], checks: Sequence[Check], options: RunOptions) -> None:
-    """Note in the folder that a shard's run began.
-
-    Unless it resumes, records of an earlier run are removed.
-
-    Raises
-    ------
-    BadInput
-        When there are records of an unfinished run, another run goes on in the folder, or it cannot be written.
-    """
-    paths = [paths_of(options.out, *check.key) for check in checks]
-    refuse_unwritable(options.out)
-    with sole_run(options.out):
-        if not options.resume:
-            begin_anew(paths)
-        write_shard(ShardRun((str(options.shard),), plan), options.out)
 
 
 def end_shard(plan: Mapping[str, Any], evaluated: EvaluatedRun, options: RunOptions) -> ShardRun:
