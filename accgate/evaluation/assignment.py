@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from accgate.config.tables import Sampling
 from accgate.engines import split_options
 from accgate.evaluation.shards.shard import Shard, samples_digest
+from accgate.inputs.paths import table_in
 from accgate.planning.checks import Check
 from accgate.planning.cost import Estimate, Speed
 from accgate.records.figures import Figures
@@ -88,7 +89,7 @@ def engine_in(settings: Mapping[str, Any]) -> EngineInfo:
 
     What they lack becomes empty text.
     """
-    engine, environment = ({} if not isinstance(t := settings.get(k), dict) else t for k in ("engine", ENVIRONMENT))
+    engine, environment = (table_in(settings, key) for key in ("engine", ENVIRONMENT))
     name, version, hardware = (str(engine.get(key, "")) for key in ("name", "version", "hardware"))
     return EngineInfo(name, version, hardware, {str(each): str(value) for each, value in environment.items()})
 

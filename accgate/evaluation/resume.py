@@ -14,6 +14,7 @@ from accgate.errors import BadInput, writing
 from accgate.evaluation.assignment import Assignment
 from accgate.evaluation.files import changed_content
 from accgate.evaluation.scoring import ByJudge, OtherJudge, Scoring
+from accgate.inputs.paths import table_in
 from accgate.records.figures import Figures
 from accgate.records.file import (
     JUDGE_SERVED,
@@ -178,7 +179,7 @@ class Servers:
 
     def _in(self, settings: Mapping[str, Any]) -> Iterator[tuple[Identity, Mapping[str, Any], str]]:
         for key, identity, deed in self._all:
-            if isinstance(table := settings.get(key), Mapping):
+            if table := table_in(settings, key):
                 yield identity, table, deed
 
 

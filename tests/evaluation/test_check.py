@@ -19,7 +19,7 @@ from accgate.errors import BadInput, CannotEvaluate
 from accgate.evaluation.assignment import Assignment, Observer
 from accgate.evaluation.check import evaluate
 from accgate.evaluation.outcome import Evaluation
-from accgate.evaluation.resume import resumable_records
+from accgate.evaluation.resume import begin_anew, resumable_records
 from accgate.records.file import Record, RecordPaths, paths_of, read_gzip_lines, read_records, to_line
 from tests.evaluation.serving import Toy
 from tests.support.loading import load_task
@@ -248,8 +248,7 @@ def unfinished(asked: Assignment, paths: RecordPaths, scored: int = 7, failed: i
 
 def test_a_run_without_one_scored_record_starts_anew_with_any_settings(paths: RecordPaths) -> None:
     unfinished(assignment(), paths, scored=0, failed=3)
-    for resume in (True, False):
-        assert resumable_records(assignment(settings={"model": "mended"}), paths, resume=resume) == []
+    assert resumable_records(assignment(settings={"model": "mended"}), paths) == []
 
 
 def test_records_with_a_score_out_of_range_are_refused_on_resume(paths: RecordPaths) -> None:
@@ -259,7 +258,7 @@ def test_records_with_a_score_out_of_range_are_refused_on_resume(paths: RecordPa
     paths.records.write_text(text)
     message = rf"{first['id']} \(a score of 10000\); these are the bounds of \w+, so the file was changed: delete it"
     with pytest.raises(BadInput, match=message) as caught:
-        resumable_records(assignment(), paths, resume=True)
+        resumable_records(assignment(), paths)
     assert str(caught.value).startswith(f"{paths.records}: a score outside ")
 
 
@@ -270,15 +269,17 @@ def test_records_of_other_samples_are_refused_on_resume(paths: RecordPaths) -> N
     settings = json.loads(paths.settings.read_text())
     paths.settings.write_text(json.dumps({**settings, "records": 17}))
     with pytest.raises(BadInput, match=r"the plan changed, so 3 of 7 records belong to no sample"):
-        resumable_records(dataclasses.replace(asked, task=other), paths, resume=True)
+        resumable_records(dataclasses.replace(asked, task=other), paths)
 
 
 def test_records_without_readable_settings_are_refused(paths: RecordPaths) -> None:
     unfinished(assignment(), paths)
-    for content, resume in (("[1]", True), ("{", False), (None, True)):
+    for content in ("[1]", "{", None):
         paths.settings.unlink() if content is None else paths.settings.write_text(content)
         with pytest.raises(BadInput, match=r"\.settings\.json: .*; delete .* name another --out"):
-            resumable_records(assignment(), paths, resume=resume)
+            begin_anew([paths])
+        with pytest.raises(BadInput, match=r"\.settings\.json: .*; delete .* name another --out"):
+            resumable_records(assignment(), paths)
 
 
 def test_a_kill_before_the_first_record_leaves_no_old_records_under_new_settings(
@@ -293,7 +294,7 @@ def test_a_kill_before_the_first_record_leaves_no_old_records_under_new_settings
     monkeypatch.setattr("accgate.evaluation.check.RecordWriter", killed)
     with pytest.raises(SystemExit):
         evaluated(Solver(), assignment(settings={"model": "new"}), paths)
-    assert resumable_records(assignment(settings={"model": "new"}), paths, resume=True) == []
+    assert resumable_records(assignment(settings={"model": "new"}), paths) == []
 
 
 def test_a_folder_that_cannot_be_written_says_so(tmp_path: Path) -> None:

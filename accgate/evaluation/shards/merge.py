@@ -21,6 +21,7 @@ from accgate.evaluation.resume import check_points, refuse_unfinished, settings_
 from accgate.evaluation.shards.run import RECORDING, ShardRun, Share, read_shard, write_shard
 from accgate.evaluation.shards.shard import Shard, parse_shard, samples_digest, units
 from accgate.evaluation.stored import StopRuleOf, finished_evaluation
+from accgate.inputs.paths import table_in
 from accgate.planning.checks import Check
 from accgate.planning.model import ModelKey, PlannedModel
 from accgate.records.file import (
@@ -57,10 +58,6 @@ class Source:
     folder: Path
     settings: Mapping[str, Any]
     records: RecordLog
-
-    def table(self, name: str) -> Mapping[str, Any]:
-        """Return a table of the settings, or an empty one."""
-        return table if isinstance(table := self.settings.get(name), Mapping) else {}
 
 
 @dataclass(frozen=True)
@@ -109,7 +106,9 @@ class Pool:
     @property
     def served(self) -> dict[str, Any]:
         """Who answered and who marked, as settings beside records keep it."""
-        tables = {key: union_of([source.table(key) for source in self.sources]) for key in (SERVED, JUDGE_SERVED)}
+        tables = {
+            key: union_of([table_in(source.settings, key) for source in self.sources]) for key in (SERVED, JUDGE_SERVED)
+        }
         return {key: table for key, table in tables.items() if table}
 
     @property
@@ -118,7 +117,7 @@ class Pool:
 
         A file counts if any shard's machine had it.
         """
-        return {name: digest for source in self.sources for name, digest in source.table(FILES).items()}
+        return {name: digest for source in self.sources for name, digest in table_in(source.settings, FILES).items()}
 
     @property
     def makers(self) -> Makers:
@@ -183,9 +182,9 @@ def engine_mismatches(pools: Sequence[Pool]) -> list[str]:
     for pool in pools:
         for source in pool.sources:
             place = str(paths_of(source.folder, *pool.check.key).settings)
-            under = source.table(ENVIRONMENT)
+            under = table_in(source.settings, ENVIRONMENT)
             engines[pool.check.model][place] = {"engine": engine_in(source.settings).identity, ENVIRONMENT: under}
-            for name, digest in source.table(FILES).items():
+            for name, digest in table_in(source.settings, FILES).items():
                 files[pool.check.model, name][place] = {f"the content of {name}": digest}
     faults = [fault for model, each in engines.items() for fault in mismatches(model, each)]
     return faults + [fault for (model, _), each in files.items() for fault in mismatches(model, each)]
@@ -206,7 +205,7 @@ def server_mismatches(pools: Sequence[Pool]) -> list[str]:
             asked[model.key] = model
             for source in pool.sources:
                 place = str(paths_of(source.folder, *pool.check.key).settings)
-                for key, value in source.table(table).items():
+                for key, value in table_in(source.settings, table).items():
                     if key != SAME:
                         named[model.key, key][place] = {key: value}
     faults = []
