@@ -210,9 +210,7 @@ def unfinished(folder: Path, server: Server) -> None:
     server.fault_of = None
 
 
-def test_a_run_does_not_go_on_with_another_content_of_a_file(
-    folder: Path, server: Server, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_run_does_not_go_on_with_another_content_of_a_file(folder: Path, server: Server, capsys) -> None:
     unfinished(folder, server)
     kept = paths_of(folder / "out", "m", "arithmetic").records.read_bytes()
     write(folder / "t.jinja", "two")
@@ -233,7 +231,7 @@ def shards(folder: Path, *between: Change) -> list[Path]:
     return parts
 
 
-def test_shards_with_another_content_of_a_file_are_refused(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_shards_with_another_content_of_a_file_are_refused(folder: Path, capsys) -> None:
     parts = shards(folder, lambda folder: write(folder / "t.jinja", "two"))
     assert merge(folder, parts) == 2
     assert 'm: "the content of t.jinja" is "' in said(capsys)

@@ -74,9 +74,7 @@ def test_records_that_something_else_changes_while_the_run_goes_on_are_no_pass(
     assert one["reasons"][0].startswith(f"{records(folder, 'one')}: was removed, replaced or changed by something else")
 
 
-def test_a_second_run_in_a_folder_is_refused_while_one_goes_on(
-    folder: Path, server: Server, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_second_run_in_a_folder_is_refused_while_one_goes_on(folder: Path, server: Server, capsys) -> None:
     server.hold_after = 10
     with Launched(*command(folder)) as first:
         first.wait_until(lambda: records(folder, "one").exists() and len(server.seen) > 10)
@@ -91,7 +89,7 @@ def test_a_second_run_in_a_folder_is_refused_while_one_goes_on(
 
 
 def test_a_shard_is_not_evaluated_twice_at_once_and_a_killed_one_leaves_its_folder_free(
-    folder: Path, server: Server, capsys: pytest.CaptureFixture[str]
+    folder: Path, server: Server, capsys
 ) -> None:
     shard = ["run", str(folder / "accuracy.toml"), "--quiet", "--shard", "1/2", "--together", str(folder / "out")]
     begun = paths_of(folder / "out" / "shard-1-of-2", "m", "one").records

@@ -95,7 +95,7 @@ def scored(folder: Path) -> int:
 
 @pytest.mark.parametrize(("says", "root", "key"), JUDGES)
 def test_a_resumed_run_mixes_the_marks_of_no_other_judge(
-    tmp_path: Path, judge: Server, says: dict[str, Any], root: str | None, key: str, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, judge: Server, says: dict[str, Any], root: str | None, key: str, capsys
 ) -> None:
     resume = begun(tmp_path, judge)
     before = scored(tmp_path / "out")
@@ -124,9 +124,7 @@ def test_fingerprints_of_a_judge_that_its_options_name_may_mix(tmp_path: Path, m
     assert settings(tmp_path / "out")["judge_served"]["system_fingerprint"] == ["a", "b"]
 
 
-def test_shards_that_two_judges_marked_are_not_merged(
-    tmp_path: Path, judge: Server, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_shards_that_two_judges_marked_are_not_merged(tmp_path: Path, judge: Server, capsys) -> None:
     parts = [tmp_path / "one", tmp_path / "two"]
     assert run(tmp_path, "--shard", "1/2", "--out", str(parts[0])) == 0
     for says, root, key in JUDGES:
@@ -282,7 +280,7 @@ def test_lists_of_a_hosted_api_that_change_by_themselves_are_no_other_judge(gate
     assert "listed" not in judge_of(gate)
 
 
-def test_verify_refuses_a_pass_on_marks_of_another_judge(gate: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_verify_refuses_a_pass_on_marks_of_another_judge(gate: Path, capsys) -> None:
     assert gated(gate) == 0
     edit_judge(gate / "out", system_fingerprint="b")
     assert verify(gate) == 2
@@ -326,7 +324,7 @@ def test_a_run_that_broke_off_goes_on_with_the_references_judge_only(gate: Path,
 
 
 def test_no_run_is_added_to_a_reference_that_another_judge_marked_meanwhile(
-    gate: Path, judge: Server, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    gate: Path, judge: Server, monkeypatch: pytest.MonkeyPatch, capsys
 ) -> None:
     def before_another_is_recorded(*args: Any, **keys: Any) -> Any:
         evaluated = evaluate_checks(*args, **keys)
@@ -384,9 +382,7 @@ def test_a_file_of_the_judge_with_another_content_is_another_judge(gate: Path, j
     assert judge.seen == []
 
 
-def test_compare_refuses_files_whose_sidecars_name_two_judges(
-    gate: Path, judge: Server, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_compare_refuses_files_whose_sidecars_name_two_judges(gate: Path, judge: Server, capsys) -> None:
     scores, records = toml_of(gate).with_suffix(".scores.csv"), paths_of(gate / "out", "m", "sums").records
     assert gated(gate) == 0
     assert main(["compare", str(scores), str(records)]) == 0

@@ -115,9 +115,7 @@ def test_merging_in_steps_is_merging_at_once_and_a_merged_folder_goes_on_as_a_ru
     assert not (merged / "shard.json").exists()
 
 
-def test_the_report_shows_the_flips_of_all_shards_and_json_alone_is_printed(
-    project: Project, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_report_shows_the_flips_of_all_shards_and_json_alone_is_printed(project: Project, capsys) -> None:
     parts, merged = shards(project, 2), project.folder / "merged"
     capsys.readouterr()
     assert merge(project, parts, "--html", "--json") == 1
@@ -131,7 +129,7 @@ def test_the_report_shows_the_flips_of_all_shards_and_json_alone_is_printed(
 # What is missing.
 
 
-def test_a_missing_shard_is_an_error_that_names_it(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_missing_shard_is_an_error_that_names_it(project: Project, capsys) -> None:
     parts = shards(project, 4)
     capsys.readouterr()
     assert merge(project, [parts[0], parts[3]]) == 3
@@ -168,9 +166,7 @@ def test_what_is_missing_is_of_the_shard_that_was_to_have_it(project: Project, i
     )
 
 
-def test_a_line_damaged_within_the_file_is_refused_with_its_place(
-    project: Project, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_line_damaged_within_the_file_is_refused_with_its_place(project: Project, capsys) -> None:
     parts = shards(project, 2)
     path = records_path(parts[0])
     path.write_bytes(path.read_bytes().replace(b'{"id"', b'"id"', 1))
@@ -193,7 +189,7 @@ def test_failed_samples_are_bracketed_as_in_one_run_and_too_many_are_an_error(
 # Duplicates.
 
 
-def test_a_sample_with_two_scores_is_refused_and_named(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_sample_with_two_scores_is_refused_and_named(project: Project, capsys) -> None:
     parts = shards(project, 2)
     project.answer(right_but(20, start=31))
     again = shard(project, "1/2", name="again")
@@ -252,9 +248,7 @@ def test_the_bases_rules_judge_the_shards_of_a_pull_request(pull_request: PullRe
     assert [(c["verdict"], c["is_new"]) for c in merged["checks"]] == [("regression", False), ("pass", True)]
 
 
-def test_shards_that_were_not_run_by_the_bases_rules_are_refused(
-    pull_request: PullRequest, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_shards_that_were_not_run_by_the_bases_rules_are_refused(pull_request: PullRequest, capsys) -> None:
     head = pull_request.head
     head.answer(right_but(7))
     head.write(alpha=0.0001)

@@ -85,7 +85,7 @@ def test_shards_of_mixed_configurations_are_refused_with_what_differs_where(
     tmp_path_factory: pytest.TempPathFactory,
     edit: Edit,
     message: str,
-    capsys: pytest.CaptureFixture[str],
+    capsys,
 ) -> None:
     other = Project(shutil.copytree(project.folder, tmp_path_factory.mktemp("mixed") / "other"))
     edit(other)
@@ -108,9 +108,7 @@ OTHER_ROWS = [*questions(N - 1), {"q": "What is 7 + 7?", "a": 14, "page": "p"}]
     ("keys", "parts"),
     [({"stop": ["END"]}, ["task reply"]), ({"rows": OTHER_ROWS}, ["task dataset", "plan.sha256"])],
 )
-def test_another_task_is_refused(
-    tmp_path: Path, keys: dict[str, Any], parts: list[str], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_another_task_is_refused(tmp_path: Path, keys: dict[str, Any], parts: list[str], capsys) -> None:
     project = Project(tmp_path, target=50.0)
     project.answer(right_but(0))
     one = shard(project, "1/2")
@@ -121,7 +119,7 @@ def test_another_task_is_refused(
     assert [part for part in parts if f"m / sums: {part} is" not in words] == []
 
 
-def test_a_mixed_fleet_is_refused(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_mixed_fleet_is_refused(project: Project, capsys) -> None:
     parts = shards(project, 2)
     edit_settings(parts[1], engine={"hardware": "H100"})
     for given in (parts, parts[::-1]):
@@ -129,7 +127,7 @@ def test_a_mixed_fleet_is_refused(project: Project, capsys: pytest.CaptureFixtur
         assert re.search(r'm: engine\.hardware is "[^"]*" in \S*shard-1\S*, "H100" in \S*shard-2', said(capsys))
 
 
-def test_shards_of_two_environments_are_refused(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
+def test_shards_of_two_environments_are_refused(project: Project, capsys) -> None:
     parts = shards(project, 2)
     edit_settings(parts[0], environment={"torch": "2.8", "driver": "550"})
     for two, told in (
@@ -143,9 +141,7 @@ def test_shards_of_two_environments_are_refused(project: Project, capsys: pytest
     assert merge(project, parts) == 1
 
 
-def test_one_model_on_two_kinds_of_hardware_in_two_tasks_is_refused(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_one_model_on_two_kinds_of_hardware_in_two_tasks_is_refused(tmp_path: Path, capsys) -> None:
     project = Project(tmp_path, tasks=("sums", "more"))
     assert project.record(right_but(0), right_but(0)) == 0
     parts = shards(project, 1)
@@ -154,7 +150,7 @@ def test_one_model_on_two_kinds_of_hardware_in_two_tasks_is_refused(
     assert 'm: engine.hardware is "H100" in' in said(capsys)
 
 
-def test_another_version_of_accgate_is_refused(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
+def test_another_version_of_accgate_is_refused(project: Project, capsys) -> None:
     parts = shards(project, 2)
     path = parts[1] / "shard.json"
     path.write_text(re.sub(r'"accgate": "[^"]*"', '"accgate": "0.0.9"', path.read_text()))
@@ -162,7 +158,7 @@ def test_another_version_of_accgate_is_refused(project: Project, capsys: pytest.
     assert re.search(r'accgate: version is "[^"]+" in this merge, \S+, "0\.0\.9" in', said(capsys))
 
 
-def test_shards_of_other_checks_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_shards_of_other_checks_are_refused(tmp_path: Path, capsys) -> None:
     project = Project(tmp_path, tasks=("sums", "more"))
     assert project.record(right_but(0), right_but(0)) == 0
     one, two = shard(project, "1/2"), shard(project, "2/2", "--tasks", "sums")
@@ -173,9 +169,7 @@ def test_shards_of_other_checks_are_refused(tmp_path: Path, capsys: pytest.Captu
     assert merge(project, [only, two], "--tasks", "smus") == 2
 
 
-def test_all_that_differs_is_said_at_once_and_no_old_verdict_stays(
-    project: Project, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_all_that_differs_is_said_at_once_and_no_old_verdict_stays(project: Project, capsys) -> None:
     parts = shards(project, 2)
     assert merge(project, parts) == 1
     project.tasks["sums"]["theta"] = 9.0
@@ -188,7 +182,7 @@ def test_all_that_differs_is_said_at_once_and_no_old_verdict_stays(
     assert not (project.folder / "merged" / "accgate.json").exists()
 
 
-def test_records_of_no_sample_are_refused(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
+def test_records_of_no_sample_are_refused(project: Project, capsys) -> None:
     parts = shards(project, 2)
     stray = read_records(records_path(parts[0]))[0]
     with records_path(parts[1]).open("ab") as file:
@@ -199,9 +193,7 @@ def test_records_of_no_sample_are_refused(project: Project, capsys: pytest.Captu
     assert f"{records_path(parts[1])}: holds 2 ids that this plan lacks: {stray.id}, ffffffffffffffff" in words
 
 
-def test_records_of_one_shard_in_the_folder_of_another_are_refused(
-    project: Project, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_records_of_one_shard_in_the_folder_of_another_are_refused(project: Project, capsys) -> None:
     parts = shards(project, 2)
     shutil.rmtree(parts[1] / "m")
     shutil.copytree(parts[0] / "m", parts[1] / "m")
@@ -212,7 +204,7 @@ def test_records_of_one_shard_in_the_folder_of_another_are_refused(
 # What is no shard.
 
 
-def test_a_folder_that_is_no_shard_is_refused(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_folder_that_is_no_shard_is_refused(project: Project, capsys) -> None:
     parts = shards(project, 2)
     assert merge(project, [*parts, project.folder / "none"]) == 2
     assert "none: is not a folder; give the folders that `accgate run --shard i/N --out DIR` wrote" in said(capsys)
@@ -221,7 +213,7 @@ def test_a_folder_that_is_no_shard_is_refused(project: Project, capsys: pytest.C
     assert f"{project.out}: has no shard.json" in said(capsys)
 
 
-def test_a_damaged_shard_json_is_refused(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_damaged_shard_json_is_refused(project: Project, capsys) -> None:
     parts = shards(project, 2)
     for text in ("{", "[]", '{"shards": ["5/4"], "plan": {}}', '{"shards": "1/2", "plan": {}}', "\xff"):
         (parts[0] / "shard.json").write_text(text, encoding="latin-1")
@@ -229,7 +221,7 @@ def test_a_damaged_shard_json_is_refused(project: Project, capsys: pytest.Captur
         assert f"{parts[0] / 'shard.json'}: is damaged; run that shard again" in said(capsys)
 
 
-def test_records_without_their_settings_are_refused(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
+def test_records_without_their_settings_are_refused(project: Project, capsys) -> None:
     parts = shards(project, 2)
     path = paths_of(parts[0], "m", "sums").settings
     for text, why in (("{", "sums.settings"), ("[]", "is damaged"), ('{"engine": 3}', "engine"), (None, "is missing")):
@@ -238,7 +230,7 @@ def test_records_without_their_settings_are_refused(project: Project, capsys: py
         assert why in said(capsys)
 
 
-def test_the_union_is_never_written_over_a_shard(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_union_is_never_written_over_a_shard(project: Project, capsys) -> None:
     parts = shards(project, 2)
     assert merge(project, parts, out=project.folder / "x" / ".." / parts[0].name) == 2
     assert "is one of the shards; name another folder with --out" in said(capsys)
@@ -252,7 +244,7 @@ def test_from_python_too_no_shard_is_lost_to_the_union(project: Project) -> None
     assert (parts[1] / "shard.json").exists()
 
 
-def test_records_of_an_unfinished_run_are_not_overwritten(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
+def test_records_of_an_unfinished_run_are_not_overwritten(project: Project, capsys) -> None:
     parts = shards(project, 2)
     project.run()
     path = records_path(project.out)
@@ -279,9 +271,7 @@ def listing(root: str | None) -> dict[str, Any]:
     return {"data": [{"id": "toy", "owned_by": "vllm", "root": root}] if root else []}
 
 
-def test_servers_that_list_another_model_under_one_name_are_refused(
-    tmp_path: Path, server: Server, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_servers_that_list_another_model_under_one_name_are_refused(tmp_path: Path, server: Server, capsys) -> None:
     write(tmp_path, server.url, [])
     parts = []
     for i, root in enumerate(("org/model-bf16", "org/model-int4"), 1):
@@ -322,7 +312,7 @@ def served_halves(tmp_path: Path, server: Server) -> list[Path]:
 
 @each(("one", "two", "allowed", "merged"), FINGERPRINTS)
 def test_fingerprints_of_shards_mix_only_where_all_have_them_or_an_option_names_them(
-    served_halves: list[Path], server: Server, one: Any, two: Any, allowed: list[str], merged: Any, capsys: Any
+    served_halves: list[Path], server: Server, one: Any, two: Any, allowed: list[str], merged: Any, capsys
 ) -> None:
     folder = served_halves[0].parent
     write(folder, server.url, allowed)

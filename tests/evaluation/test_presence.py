@@ -76,7 +76,7 @@ def serves(server: Server, *names: str) -> None:
 
 @pytest.mark.parametrize(("command", "more"), [("record", []), ("run", ["--shard", "1/2"])])
 def test_a_model_that_its_server_lacks_ends_the_run_before_any_is_asked(
-    tmp_path: Path, first: Server, second: Server, command: str, more: list[str], capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, first: Server, second: Server, command: str, more: list[str], capsys
 ) -> None:
     serves(second, "toy-8b")
     write(tmp_path, a=asked_of(first.url), b=asked_of(second.url, "toy-8"), c=asked_of(second.url, "toi-8b"))
@@ -91,7 +91,7 @@ def test_a_model_that_its_server_lacks_ends_the_run_before_any_is_asked(
 
 @pytest.mark.parametrize("command", ["run", "ab"])
 def test_a_judge_of_a_later_task_is_looked_for_first(
-    tmp_path: Path, first: Server, second: Server, command: str, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, first: Server, second: Server, command: str, capsys
 ) -> None:
     judged(tmp_path, first.url, one=second.url, other=second.url)
     serves(second, "toy")
@@ -239,7 +239,7 @@ def test_resume_asks_no_judge_of_a_finished_task(tmp_path: Path, first: Server, 
 
 @pytest.mark.parametrize("command", ["run", "record"])
 def test_a_server_that_has_its_model_no_more_ends_the_run_and_what_was_evaluated_is_kept(
-    tmp_path: Path, first: Server, second: Server, command: str, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, first: Server, second: Server, command: str, capsys
 ) -> None:
     write(tmp_path, a=asked_of(first.url), b=asked_of(second.url))
 
@@ -260,7 +260,7 @@ def test_a_server_that_has_its_model_no_more_ends_the_run_and_what_was_evaluated
 
 
 def test_a_server_that_is_gone_in_its_turn_is_an_error_of_its_model_and_the_rest_is_kept(
-    tmp_path: Path, first: Server, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, first: Server, capsys
 ) -> None:
     with Server() as second:
         write(tmp_path, a=asked_of(first.url), b=asked_of(second.url))

@@ -187,7 +187,7 @@ def test_a_line_that_is_still_written_is_read_when_it_is_whole(tmp_path: Path) -
     ],
 )
 def test_together_is_for_shards_and_instead_of_out(
-    tmp_path: Path, options: list[str], fault: str, capsys: Any, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, options: list[str], fault: str, capsys, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     assert main(["run", "no such file", *options]) == 2

@@ -39,7 +39,7 @@ def run(config: Path, *args: str) -> dict[str, Any]:
     return dict(json.loads((out / "accgate.json").read_text()))
 
 
-def test_n_counts_what_was_evaluated_before_the_engine_failed(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_n_counts_what_was_evaluated_before_the_engine_failed(config: Path, capsys) -> None:
     result = run(config)
     (check,) = result["checks"]
     assert "no server has answered" in check["reasons"][0]

@@ -55,7 +55,7 @@ FILES = (
 )  # fmt: skip
 
 
-def fault_with(project: Project, capsys: pytest.CaptureFixture[str], name: str, content: bytes) -> str:
+def fault_with(project: Project, capsys, name: str, content: bytes) -> str:
     """What a run says while one of the gate's files has this content: it is bad input, and the file is named."""
     path = project.folder / name
     before = path.read_bytes()

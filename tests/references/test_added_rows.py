@@ -41,7 +41,7 @@ def test_a_number_of_samples_is_met_by_recorded_rows_whatever_was_added(project:
     assert not check.task.samples.ids.without(known)
 
 
-def test_compare_takes_the_common_samples_where_the_dataset_may_differ(tmp_path: Path, capsys: Any) -> None:
+def test_compare_takes_the_common_samples_where_the_dataset_may_differ(tmp_path: Path, capsys) -> None:
     sides = [
         write_lines(tmp_path / f"{n}.jsonl", [{"id": f"q{i}", "score": 100.0} for i in range(n)]) for n in (20, 25)
     ]
@@ -62,7 +62,7 @@ LOST = {
 
 @pytest.mark.parametrize("rows", LOST.values(), ids=LOST)
 def test_rows_that_changed_or_went_are_refused_by_run_and_by_add_rows(
-    project: Project, capsys: pytest.CaptureFixture[str], rows: list[dict[str, Any]]
+    project: Project, capsys, rows: list[dict[str, Any]]
 ) -> None:
     write_task(project.folder, rows=rows)
     assert project.run() == 2
@@ -111,7 +111,7 @@ REFUSED: dict[str, tuple[dict[str, Any], list[str], str]] = {
 
 @pytest.mark.parametrize(("change", "options", "message"), REFUSED.values(), ids=REFUSED)
 def test_add_rows_is_refused(
-    project: Project, capsys: pytest.CaptureFixture[str], change: dict[str, Any], options: list[str], message: str
+    project: Project, capsys, change: dict[str, Any], options: list[str], message: str
 ) -> None:
     if change:
         project.models["m"] |= change.pop("model", {})

@@ -21,9 +21,7 @@ from tests.references.projects import N, answers_of_runs, record_into, reference
 from tests.support.gates import Project, contents, right_but, said, write_lines
 
 
-def test_a_store_that_cannot_be_written_is_refused_before_anything_is_asked(
-    project: Project, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_store_that_cannot_be_written_is_refused_before_anything_is_asked(project: Project, capsys) -> None:
     project.models["other"] = project.models["m"]
     project.write()
     (project.store / "other").write_text("in the way")
@@ -112,9 +110,7 @@ def test_a_link_in_the_way_of_a_reference_leads_nothing_elsewhere(project: Proje
 
 
 @pytest.mark.parametrize("args", [[], ["--reason", "again"], ["--check"]])
-def test_a_recording_of_which_some_references_were_written_goes_on(
-    tmp_path: Path, args: list[str], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_recording_of_which_some_references_were_written_goes_on(tmp_path: Path, args: list[str], capsys) -> None:
     project = Project(tmp_path, tasks=("sums", "more"), n=N)
     if "--reason" in args:
         project.recorded(right_but(8, N), right_but(8, N))
@@ -218,7 +214,7 @@ def test_a_recording_in_the_folder_of_a_run_leaves_no_verdict_beside_its_records
 
 
 def test_a_run_that_two_commands_resume_is_added_once(
-    project: Project, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    project: Project, monkeypatch: pytest.MonkeyPatch, capsys
 ) -> None:
     def is_killed(*_: Any, **__: Any) -> Path:
         raise KeyboardInterrupt
