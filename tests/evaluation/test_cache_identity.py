@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from dataclasses import replace
 from importlib import metadata
@@ -76,16 +75,6 @@ def test_settings_of_engines_in_the_environment_are_part_of_the_key(
 ) -> None:
     plain, changed = (digest(config(tmp_path), environ=ENVIRON | more) for more in ({}, {variable: "1"}))
     assert (plain != changed) == counts
-
-
-def test_weights_of_the_same_size_and_time_but_other_content_are_another_key(tmp_path: Path) -> None:
-    made = config(tmp_path)
-    keys = set()
-    for content in (b"aaaa", b"bbbb"):
-        (tmp_path / "w.gguf").write_bytes(content)
-        os.utime(tmp_path / "w.gguf", (1e9, 1e9))
-        keys.add(digest(made))
-    assert len(keys) == 2
 
 
 @each("option", ["lora = 'adapter'", "nested = { path = 'adapter' }", "several = ['adapter']"])

@@ -174,21 +174,6 @@ def test_a_stopped_run_that_is_begun_again_and_killed_is_unfinished(paths: Recor
         refuse_unfinished(paths)
 
 
-def test_a_resumed_run_that_had_stopped_decides_again_without_a_question(paths: RecordPaths) -> None:
-    evaluated(Hurried(), assignment(), paths, StopsAfter(enough=60))
-    before = read_records(paths.records)
-    kept = resumable_records(assignment(), paths)
-    assert set(kept) == set(before)
-    engine, stop_rule = Hurried(10), StopsAfter(enough=60)
-    again = evaluated(engine, assignment(), paths, stop_rule, kept)
-    assert engine.asked == []
-    assert again.stopped
-    assert len(stop_rule.shown) == 1
-    assert [record.id for record in again.records] == IDS[: len(again.records)]
-    assert set(read_records(paths.records)) == set(before)
-    refuse_unfinished(paths)
-
-
 def test_a_resumed_run_that_does_not_decide_yet_goes_on_with_what_is_missing(paths: RecordPaths) -> None:
     evaluated(Hurried(), assignment(), paths, StopsAfter(enough=60))
     kept = resumable_records(assignment(), paths)
@@ -233,23 +218,6 @@ def test_an_error_of_the_stop_rule_ends_the_evaluation_and_leaves_nothing_in_fli
     assert engine.in_flight == 0
     assert len(engine.asked) < N
     assert [record.key for record in read_records(paths.records)] == engine.finished
-
-
-@pytest.mark.parametrize("stop_rule", [None, StopRule(lambda _: False)])
-def test_a_cancelled_evaluation_leaves_nothing_in_flight(paths: RecordPaths, stop_rule: StopRule | None) -> None:
-    async def work() -> None:
-        running = asyncio.create_task(evaluate(engine, assignment(), paths, observer=Observer(), stop_rule=stop_rule))
-        while len(engine.finished) < 40:  # noqa: ASYNC110
-            await asyncio.sleep(0)
-        running.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await running
-        assert engine.in_flight == 0
-
-    engine = Hurried()
-    asyncio.run(work())
-    with pytest.raises(BadInput, match="unfinished"):
-        refuse_unfinished(paths)
 
 
 def check(task: Task, *, repeats: int = 1, reference: Sequence[float] | None = None, **design: Any) -> Check:

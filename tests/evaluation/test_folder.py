@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import signal
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -81,27 +80,9 @@ def test_a_second_run_in_a_folder_is_refused_while_one_goes_on(folder: Path, ser
         for more in ([], ["--resume"]):
             assert main(command(folder, *more)) == 2
             assert f"{folder / 'out'}: another run writes into it" in said(capsys)
+            assert records(folder, "one").exists()
         server.hold_after = None
         assert first.wait(timeout=120) == 0
     assert len(read_records(records(folder, "one"))) == N
     assert not (folder / "out" / LOCK).exists()
     assert main(command(folder)) == 0
-
-
-def test_a_shard_is_not_evaluated_twice_at_once_and_a_killed_one_leaves_its_folder_free(
-    folder: Path, server: Server, capsys
-) -> None:
-    shard = ["run", str(folder / "accuracy.toml"), "--quiet", "--shard", "1/2", "--together", str(folder / "out")]
-    begun = paths_of(folder / "out" / "shard-1-of-2", "m", "one").records
-    server.hold_after = 4
-    with Launched(*shard) as first:
-        first.wait_until(lambda: begun.exists() and len(server.seen) > 4)
-        for more in ([], ["--resume"]):
-            assert main([*shard, *more]) == 2
-            assert "another run writes into it" in said(capsys)
-            assert begun.exists()
-        first.send_signal(signal.SIGKILL)
-        first.wait()
-    server.hold_after = None
-    assert (begun.parents[1] / LOCK).exists()
-    assert main([*shard, "--resume"]) == 0

@@ -166,14 +166,6 @@ def test_what_is_missing_is_of_the_shard_that_was_to_have_it(project: Project, i
     )
 
 
-def test_a_line_damaged_within_the_file_is_refused_with_its_place(project: Project, capsys) -> None:
-    parts = shards(project, 2)
-    path = records_path(parts[0])
-    path.write_bytes(path.read_bytes().replace(b'{"id"', b'"id"', 1))
-    assert merge(project, parts) == 2
-    assert f"{path}:1: is not a run record" in said(capsys)
-
-
 @pytest.mark.parametrize(("count", "code"), [(2, 0), (3, 3)])
 def test_failed_samples_are_bracketed_as_in_one_run_and_too_many_are_an_error(
     project: Project, count: int, code: int

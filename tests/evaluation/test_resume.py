@@ -220,15 +220,6 @@ def test_failed_samples_are_asked_again_on_resume(folder: Path, server: Server, 
     assert asked(folder, server) == Counter({r.id for r in read_records(folder / "out" / RECORDS)} - kept)
 
 
-def test_a_finished_run_resumes_without_asking_anything(folder: Path, server: Server, unbroken: Any) -> None:
-    assert ended(folder, "run", "--resume")[0] in {0, 1}
-    server.settle()
-    server.seen.clear()
-    assert ended(folder, "run", "--resume")[0] in {0, 1}
-    assert server.seen == []
-    assert checks(folder) == unbroken
-
-
 @pytest.fixture(params=["limit", "16k", "28k"])
 def disk(request: pytest.FixtureRequest, folder: Path) -> Iterator[tuple[str, Path]]:
     """The folder for results on a disk of so many bytes, or where no file may grow; and the folder of the run."""

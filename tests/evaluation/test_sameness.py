@@ -6,8 +6,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from accgate.cli.main import main
 from accgate.evaluation.sameness import FEWEST, sameness_fault, sameness_note
 from accgate.records.file import Record

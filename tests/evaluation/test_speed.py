@@ -126,7 +126,7 @@ def test_a_probe_asks_a_real_server_a_few_samples_at_the_runs_concurrency(
     assert planned(config, capsys)["most"]["seconds"] is None
     server.delay, asked = 0.05, len(server.seen)
     cost = planned(config, capsys, "--probe")
-    assert 100 * 0.05 / 4 * 0.9 < cost["most"]["seconds"] < 4.0  # a busy machine adds to each reply
+    assert 100 * 0.05 / 4 * 0.9 < cost["most"]["seconds"] < 60.0  # a busy machine adds to each reply
     assert 8 <= len(server.seen) - asked <= 12
     assert "replies/s on server" in cost["notes"][-1]
 

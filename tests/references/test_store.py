@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from syrupy.assertion import SnapshotAssertion
 
 from accgate.cli.main import main
 from accgate.errors import BadInput
@@ -136,34 +137,33 @@ def test_a_reference_needs_a_score_of_every_sample(project: Project, tmp_path: P
 
 
 DAMAGE = {
-    "an edited score": ("scores.csv", ",0\n", ",100\n", "is not what was recorded with"),
-    "a missing csv": ("scores.csv", None, "", "is missing, but sums.toml was"),
-    "broken TOML": ("toml", "mean = ", "mean == ", r"sums\.toml:3: is not valid TOML"),
-    "an empty TOML": ("toml", "(?s).+", "", r"sums\.toml:1: is empty"),
-    "an unknown key": ("toml", "mean = ", "meen = ", "did you mean 'mean'"),
-    "a wrong mean": ("toml", "mean = 75.0", "mean = 60.0", r"sums\.toml:3: mean: says mean 60"),
-    "a wrong n": ("toml", "n = 40", "n = 41", "of 41 samples, which sums.scores.csv does not"),
-    "no digest": ("toml", "scores_sha256.*\n", "", r"sums\.toml does not name it"),
-    "no mean": ("toml", "mean = .*\n", "", "mean: is missing"),
+    "an edited score": ("scores.csv", ",0\n", ",100\n"),
+    "broken TOML": ("toml", "mean = ", "mean == "),
+    "an empty TOML": ("toml", "(?s).+", ""),
+    "an unknown key": ("toml", "mean = ", "meen = "),
+    "a wrong mean": ("toml", "mean = 75.0", "mean = 60.0"),
+    "a wrong n": ("toml", "n = 40", "n = 41"),
+    "no digest": ("toml", "scores_sha256.*\n", ""),
+    "no mean": ("toml", "mean = .*\n", ""),
 }
 
 
-@pytest.mark.parametrize(("ending", "pattern", "new", "message"), DAMAGE.values(), ids=DAMAGE)
-def test_a_damaged_reference_is_refused(
-    project: Project, capsys, ending: str, pattern: str | None, new: str, message: str
-) -> None:
-    path = project.store / f"m/sums.{ending}"
-    if pattern is None:
-        path.unlink()
-    else:
+def test_a_damaged_reference_is_refused(project: Project, capsys, messages: SnapshotAssertion) -> None:
+    def refusal() -> str:
+        assert project.run() == 2
+        assert not project.out.exists()
+        return said(capsys)
+
+    said(capsys)
+    faults = {}
+    for name, (ending, pattern, new) in DAMAGE.items():
+        path = project.store / f"m/sums.{ending}"
+        content = path.read_bytes()
         damage(path, pattern, new)
-    capsys.readouterr()
-    assert project.run() == 2
-    error = said(capsys)
-    assert re.search(message, error)
-    assert str(project.store / "m" / "sums.") in error
-    assert re.search("restore|again|did you mean|add it|toml.io", error)  # the mend
-    assert not project.out.exists()
+        faults[name] = refusal()
+        path.write_bytes(content)
+    (project.store / "m/sums.scores.csv").unlink()
+    assert faults | {"a missing csv": refusal()} == messages
 
 
 def test_without_its_csv_a_mean_alone_is_a_reference(project: Project, capsys) -> None:
