@@ -22,7 +22,7 @@ from accgate.evaluation.files import FileDigests, content_of
 from accgate.planning.design import planned_model
 from accgate.planning.model import PlannedModel
 from accgate.records.file import paths_of
-from tests.evaluation.serving import configure, merge, served_by, sums_of
+from tests.evaluation.serving import command, configure, merge, served_by, sums_of
 from tests.support.cases import each
 from tests.support.gates import questions, said, table, write_task
 from tests.support.loading import load_task
@@ -198,10 +198,6 @@ def folder(tmp_path: Path, server: Server) -> Path:
     write(tmp_path / "t.jinja")
     configure(tmp_path, {"models.m": model, "tasks.arithmetic": sums_of(40, target=50.0)})
     return tmp_path
-
-
-def command(folder: Path, name: str, *arguments: str) -> int:
-    return main([name, str(folder / "accuracy.toml"), "--quiet", *arguments])
 
 
 def unfinished(folder: Path, server: Server) -> None:

@@ -17,7 +17,7 @@ from accgate.evaluation.run import evaluate_checks
 from accgate.inputs.toml import read_toml
 from accgate.records.file import paths_of, read_records
 from accgate.references.store import find_reference
-from tests.evaluation.serving import checks_of, configure, merge, served_by
+from tests.evaluation.serving import checks_of, command, configure, merge, served_by
 from tests.support.gates import said, write_task
 from tests.support.servers import Fault, Server
 
@@ -61,7 +61,7 @@ def serve(judge: Server, says: dict[str, Any], root: str | None) -> None:
 
 
 def run(folder: Path, *arguments: str) -> int:
-    return main(["run", str(folder / "accuracy.toml"), "--quiet", *arguments])
+    return command(folder, "run", *arguments)
 
 
 def begun(folder: Path, judge: Server) -> list[str]:
@@ -185,7 +185,7 @@ def pair(folder: Path) -> None:
 
 def record(folder: Path, *arguments: str) -> int:
     out = folder / f"recorded-{len(list(folder.glob('recorded-*')))}"
-    return main(["record", str(folder / "accuracy.toml"), "--quiet", "--out", str(out), *arguments])
+    return command(folder, "record", "--out", str(out), *arguments)
 
 
 def reason_of(folder: Path) -> str:

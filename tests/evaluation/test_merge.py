@@ -138,6 +138,7 @@ def test_a_missing_shard_is_an_error_that_names_it(project: Project, capsys) -> 
     ids = project.ids()
     given = f"50 of shard 2/4, which was not given ({', '.join(ids[1::4][:5])} and 45 more)"
     assert reasons(project).startswith(f"100 of 200 samples lack records: {given}; 50 of shard 3/4, which was not")
+    assert result(project)["checks"][0]["n"] == 100
 
 
 def test_one_check_that_lacks_samples_leaves_the_others_decided(tmp_path: Path) -> None:

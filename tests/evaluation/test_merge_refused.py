@@ -12,11 +12,10 @@ from typing import Any
 import pytest
 
 from accgate import gate, load_config
-from accgate.cli.main import main
 from accgate.errors import BadInput
 from accgate.records.file import paths_of, read_records, to_line
 from tests.evaluation.merges import merge, records_path, shard, shards, worse_project
-from tests.evaluation.serving import configure, served_by, sums_of
+from tests.evaluation.serving import command, configure, served_by, sums_of
 from tests.evaluation.serving import merge as merge_served
 from tests.support.cases import each
 from tests.support.gates import N, Project, questions, right_but, said, write_task
@@ -252,8 +251,7 @@ def write(folder: Path, url: str, fingerprints: list[str]) -> None:
 
 def served_shard(folder: Path, i: int, *arguments: str) -> Path:
     out = folder / f"shard-{i}"
-    config = str(folder / "accuracy.toml")
-    assert main(["run", config, "--shard", f"{i}/2", "--out", str(out), "--quiet", *arguments]) == 0
+    assert command(folder, "run", "--shard", f"{i}/2", "--out", str(out), *arguments) == 0
     return out
 
 

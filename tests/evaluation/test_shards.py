@@ -18,7 +18,7 @@ from accgate.evaluation.shards.shard import Shard
 from accgate.records.file import paths_of, read_gzip_lines, read_records
 from accgate.tasks.sample import Sample
 from accgate.tasks.task import Task
-from tests.evaluation.serving import configure, served_by, sums_of
+from tests.evaluation.serving import command, configure, served_by, sums_of
 from tests.support.cases import each
 from tests.support.gates import N, Project, right_but, said, write_lines
 from tests.support.launcher import Launched
@@ -158,8 +158,7 @@ def server(tmp_path: Path) -> Iterator[Server]:
 
 
 def asked(tmp_path: Path, shard: str, *args: str) -> int:
-    config, out = str(tmp_path / "accuracy.toml"), str(tmp_path / "out")
-    return main(["run", config, "--shard", shard, "--out", out, "--quiet", *args])
+    return command(tmp_path, "run", "--shard", shard, "--out", str(tmp_path / "out"), *args)
 
 
 def test_a_shard_resumes_and_asks_only_for_what_it_lacks(tmp_path: Path, server: Server) -> None:

@@ -14,7 +14,7 @@ import pytest
 
 from accgate.cli.main import main
 from accgate.records.file import Record, new_records, paths_of, read_records, to_line
-from tests.evaluation.serving import configure, merge, served_by, sums_of
+from tests.evaluation.serving import command, configure, merge, served_by, sums_of
 from tests.support.cases import each
 from tests.support.gates import said, without_seconds
 from tests.support.launcher import Launched
@@ -47,11 +47,6 @@ def server(tmp_path: Path, recorded: tuple[Path, Server]) -> Server:
 def write(folder: Path, server: Server, **model: Any) -> None:
     model |= served_by(server.url, concurrency=4)
     configure(folder, {"models.m": model, "tasks.arithmetic": sums_of(N, high=300, theta=8)})
-
-
-def command(folder: Path, *arguments: str) -> int:
-    name, *rest = arguments
-    return main([name, str(folder / "accuracy.toml"), "--quiet", *rest])
 
 
 def together(folder: Path, shard: str, *arguments: str) -> int:

@@ -159,13 +159,6 @@ def write_at_once(patch: pytest.MonkeyPatch, name: str) -> None:
     patch.setattr(recording, name, once_both_do)
 
 
-def test_two_runs_that_are_added_at_the_same_time_both_count(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
-    end_beside(monkeypatch, lambda: project.record(right_but(6, N), args=["--add"]))
-    assert project.record(right_but(4, N), args=["--add"]) == 0
-    assert reference_of(project).about.runs == 3
-    assert reference_of(project).about.mean == pytest.approx(100 - 100 * (10 + 4 + 6) / (3 * N))
-
-
 def test_two_runs_that_are_written_at_the_same_moment_both_count(
     tmp_path: Path, project: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
