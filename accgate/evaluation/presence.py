@@ -1,6 +1,6 @@
-"""What is looked at before the first request.
+"""Refuse what cannot be evaluated before the first request.
 
-These are engines' abilities, memory, servers' models and recordings' samples.
+An engine may lack an ability, a GPU the memory, a server its model, or a recording some samples.
 """
 
 import asyncio

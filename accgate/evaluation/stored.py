@@ -125,7 +125,7 @@ def read_evaluation(checks: Sequence[Check], out: Path, stop_rule_of: StopRuleOf
 def _refuse_other_settings(check: Check, settings: dict[str, Any], info: EngineInfo, paths: RecordPaths) -> None:
     """Refuse records that were made with other settings.
 
-    These are another model, sampling or prompt, and a task that is scored in another way.
+    The model, the sampling, the prompts and the way in which answers are scored must be the same.
     """
     now = settings_of(assignment_of(check, info))
     changed = [key for key in changed_settings(settings, now, OWN) if not key.startswith("task ")]

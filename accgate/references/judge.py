@@ -1,6 +1,6 @@
 """Who answered and who marked.
 
-References keep this, since marks of two judges cannot be compared.
+References keep both, since the marks of two judges cannot be compared.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Writing of references.
+"""Write references.
 
-It may be the first of a model and task, one that replaces another, or one with more runs.
+A reference is the first of a model and task, replaces another, or gains runs or rows.
 """
 
 import csv

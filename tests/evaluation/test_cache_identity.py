@@ -98,6 +98,7 @@ PIN = f"revision = '{COMMIT}'"
         (f"{PIN}, speculative_config = {{ model = 'org/draft' }}", "org/draft"),
         (f"{PIN}, trust_remote_code = true", "trust_remote_code runs code"),
         (PIN, None),
+        (f"{PIN}, download_dir = 'org/other'", None),  # where files are kept
         (f"{PIN}, tokenizer = 'org/other', tokenizer_revision = '{COMMIT}'", None),
     ],
 )

@@ -21,6 +21,7 @@ from accgate.decision.progress import early_stop, watch_of
 from accgate.design import Choice, Data, Design, choose_test
 from accgate.engines import Reply, Request, RequestFailed
 from accgate.errors import BadInput, CannotEvaluate
+from accgate.evaluation.ahead import Prefix
 from accgate.evaluation.assignment import Assignment, Decides, Observer, StopRule
 from accgate.evaluation.check import evaluate
 from accgate.evaluation.outcome import Evaluation
@@ -30,10 +31,12 @@ from accgate.inputs.toml import TomlFile
 from accgate.planning.checks import Check
 from accgate.planning.model import PlannedModel
 from accgate.records.file import Record, RecordPaths, paths_of, read_records, to_line
+from accgate.records.log import empty_log
 from accgate.records.scores import Scores
 from accgate.tasks.task import Task
 from accgate.verdict import Verdict
 from tests.evaluation.serving import Toy
+from tests.support.cases import refusal
 from tests.support.gates import RIGHT, WRONG, questions, write_task
 from tests.support.loading import load_task
 
@@ -150,12 +153,16 @@ def test_the_stop_rule_is_asked_again_where_the_beginning_has_grown_by_a_fiftiet
     assert N not in lengths  # the whole is decided, not stopped
 
 
+def test_the_fewest_samples_of_a_pass_count_with_all_their_repeats(paths: RecordPaths) -> None:
+    asked, rule = assignment(repeats=3), StopRule(lambda _: False, fewest=lambda: 20)
+    assert Prefix(rule, empty_log(paths.records, asked.task.samples.ids, 3), asked, 16).limits[0] == 60
+
+
 def test_a_run_that_lost_a_record_after_it_stopped_is(paths: RecordPaths) -> None:
     evaluated(Hurried(), assignment(), paths, StopsAfter(enough=60))
     lines = paths.records.read_bytes().splitlines(keepends=True)
     paths.records.write_bytes(b"".join(lines[:-1]))
-    with pytest.raises(BadInput, match=rf"holds {len(lines) - 1} records of an unfinished run; go on with --resume"):
-        refuse_unfinished(paths)
+    assert f"holds {len(lines) - 1} records of an unfinished run" in refusal(refuse_unfinished, paths)
 
 
 def test_a_stopped_run_that_is_begun_again_and_killed_is_unfinished(paths: RecordPaths) -> None:
@@ -170,8 +177,7 @@ def test_a_stopped_run_that_is_begun_again_and_killed_is_unfinished(paths: Recor
 
     with pytest.raises(CannotEvaluate, match="down"):
         evaluated(Down(), assignment(), paths, None, kept)
-    with pytest.raises(BadInput, match="records of an unfinished run; go on with --resume"):
-        refuse_unfinished(paths)
+    assert "go on with --resume" in refusal(refuse_unfinished, paths)
 
 
 def test_a_resumed_run_that_does_not_decide_yet_goes_on_with_what_is_missing(paths: RecordPaths) -> None:
@@ -213,8 +219,7 @@ def test_an_error_of_the_stop_rule_ends_the_evaluation_and_leaves_nothing_in_fli
         return False
 
     engine = Hurried()
-    with pytest.raises(BadInput, match="out of bounds"):
-        evaluated(engine, assignment(), paths, stop_rule)
+    assert "out of bounds" in refusal(evaluated, engine, assignment(), paths, stop_rule)
     assert engine.in_flight == 0
     assert len(engine.asked) < N
     assert [record.key for record in read_records(paths.records)] == engine.finished

@@ -34,7 +34,8 @@ BAD: dict[str, bytes] = {
     "101 arrays": b"a = " + b"[" * 100 + b"]" * 100, "deep keys": b"a" + b".a" * 2000 + b" = 1",
     "digits": b"a = 1\nb = " + b"1" * 5000,
     "hexadecimal": b"a = 1\n[t]\nb = [0, 0x" + b"f" * 5000 + b"]", "table twice": b"[a]\nb = 1\n[a]\n",
-    "key twice": b"a.b = 1\na.b = 2\n", "closed table": b"a = {b = 1}\n[a.c]\n", "key, then table": b"a = 1\n[a]\n",
+    "key twice": b"a.b = 1\na.b = 2\n", "2^63": b"a = 9223372036854775808",
+    "closed table": b"a = {b = 1}\n[a.c]\n", "key, then table": b"a = 1\n[a]\n",
 }  # fmt: skip
 
 

@@ -14,6 +14,9 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 
 from accgate.cli.main import main
+from accgate.records.file import Record
+from accgate.references.store import ReferenceFile, read_reference
+from accgate.references.writer import has_runs, write_reference
 from accgate.stats.mcnemar import mcnemar_power
 from tests.references.projects import N, answers_of_runs, record_into, reference_of
 from tests.support.gates import Project, contents, questions, right_but, said, write_lines, write_task
@@ -211,6 +214,16 @@ def test_several_runs_are_added_and_resumed_as_one(tmp_path: Path, capsys) -> No
     with pytest.raises(SystemExit, match="2"):
         record_into(project, *again, "0")
     assert "--runs: '0' is not a number of 1 or more" in said(capsys)
+
+
+def test_each_of_several_runs_is_known_again_alone(tmp_path: Path) -> None:
+    runs = [Record(i, r, 10.0 * r, "", None, None, None, None, None, 0.0, None) for i in "ba" for r in range(4)]
+    about = ReferenceFile(model="m", task="t", mean=15.0, n=2)
+    reference = read_reference(write_reference(tmp_path, about, runs, reason=None, replies=False, runs=2))
+    second = [replace(record, repeat=record.repeat - 2) for record in runs[::-1] if record.repeat >= 2]
+    assert reference is not None
+    assert has_runs(reference, second, 1)
+    assert not has_runs(reference, [*second[:-1], replace(second[-1], score=0.0)], 1)
 
 
 def test_a_check_against_itself_keeps_the_first_run_and_what_the_second_changed(tmp_path: Path, capsys) -> None:
