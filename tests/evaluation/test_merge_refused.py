@@ -17,7 +17,7 @@ from tests.evaluation.merges import merge, records_path, shard, shards, worse_pr
 from tests.evaluation.serving import command, configure, served_by, sums_of
 from tests.evaluation.serving import merge as merge_served
 from tests.support.cases import each, refusal
-from tests.support.gates import N, Project, questions, right_but, said, write_task
+from tests.support.gates import N, Project, questions, refused, right_but, said, write_task
 from tests.support.servers import Server
 
 
@@ -111,8 +111,7 @@ def test_one_model_on_two_kinds_of_hardware_in_two_tasks_is_refused(tmp_path: Pa
     assert project.record(right_but(0), right_but(0)) == 0
     parts = shards(project, 1)
     edit_settings(parts[0], engine={"hardware": "H100"})
-    assert merge(project, parts) == 2
-    assert 'm: engine.hardware is "H100" in' in said(capsys)
+    assert 'm: engine.hardware is "H100" in' in refused(capsys, merge(project, parts))
 
 
 def test_another_version_of_accgate_is_refused(project: Project, capsys) -> None:
@@ -127,8 +126,7 @@ def test_shards_of_other_checks_are_refused(tmp_path: Path, capsys) -> None:
     project = Project(tmp_path, tasks=("sums", "more"))
     assert project.record(right_but(0), right_but(0)) == 0
     one, two = shard(project, "1/2"), shard(project, "2/2", "--tasks", "sums")
-    assert merge(project, [one, two]) == 2
-    assert f"m / more: is not a check of {two}; name the same --models, --tasks and --base" in said(capsys)
+    assert f"m / more: is not a check of {two};" in refused(capsys, merge(project, [one, two]))
     only = shard(project, "1/2", "--tasks", "sums", name="only")
     assert merge(project, [only, two], "--tasks", "sums") == 0
     assert merge(project, [only, two], "--tasks", "smus") == 2
@@ -162,8 +160,7 @@ def test_records_of_one_shard_in_the_folder_of_another_are_refused(project: Proj
     parts = shards(project, 2)
     shutil.rmtree(parts[1] / "m")
     shutil.copytree(parts[0] / "m", parts[1] / "m")
-    assert merge(project, parts) == 2
-    assert "is of shard 1/2 in the folder of shard 2/2; run that shard again" in said(capsys)
+    assert "is of shard 1/2 in the folder of shard 2/2; run that shard again" in refused(capsys, merge(project, parts))
 
 
 # What is no shard.
@@ -171,15 +168,12 @@ def test_records_of_one_shard_in_the_folder_of_another_are_refused(project: Proj
 
 def test_what_is_no_shard_or_a_damaged_one_is_refused(project: Project, capsys) -> None:
     parts = shards(project, 2)
-    assert merge(project, [*parts, project.folder / "none"]) == 2
-    assert "none: is not a folder; give the folders" in said(capsys)
+    assert "none: is not a folder;" in refused(capsys, merge(project, [*parts, project.folder / "none"]))
     project.run()
-    assert merge(project, [*parts, project.out]) == 2
-    assert f"{project.out}: has no shard.json" in said(capsys)
+    assert f"{project.out}: has no shard.json" in refused(capsys, merge(project, [*parts, project.out]))
     for text in ("{", "[]", '{"shards": ["5/4"], "plan": {}}', '{"shards": "1/2", "plan": {}}', "\xff"):
         (parts[0] / "shard.json").write_text(text, encoding="latin-1")
-        assert merge(project, parts) == 2
-        assert f"{parts[0] / 'shard.json'}: is damaged; run that shard again" in said(capsys)
+        assert f"{parts[0] / 'shard.json'}: is damaged; run that shard again" in refused(capsys, merge(project, parts))
 
 
 def test_records_without_their_settings_are_refused(project: Project, capsys) -> None:
@@ -187,14 +181,13 @@ def test_records_without_their_settings_are_refused(project: Project, capsys) ->
     path = paths_of(parts[0], "m", "sums").settings
     for text, why in (("{", "sums.settings"), ("[]", "is damaged"), ('{"engine": 3}', "engine"), (None, "is missing")):
         path.unlink() if text is None else path.write_text(text)
-        assert merge(project, parts) == 2
-        assert why in said(capsys)
+        assert why in refused(capsys, merge(project, parts))
 
 
 def test_the_union_is_never_written_over_a_shard(project: Project, capsys) -> None:
     parts = shards(project, 2)
     assert merge(project, parts, out=project.folder / "x" / ".." / parts[0].name) == 2
-    assert "is one of the shards; name another folder with --out" in said(capsys)
+    assert "is one of the shards" in said(capsys)
     assert merge(project, parts) == 1
 
 
@@ -210,8 +203,7 @@ def test_records_of_an_unfinished_run_are_not_overwritten(project: Project, caps
     path = records_path(project.out)
     kept = b"".join(path.read_bytes().splitlines(keepends=True)[:7])
     path.write_bytes(kept)
-    assert merge(project, parts, out=project.out) == 2
-    assert "holds 7 records of an unfinished run" in said(capsys)
+    assert "holds 7 records of an unfinished run" in refused(capsys, merge(project, parts, out=project.out))
     assert path.read_bytes() == kept
 
 

@@ -194,7 +194,7 @@ def test_tests_that_could_not_fail_are_refused_when_the_task_is_read(
     assert [
         *(refusal(task_of, tmp_path, [{"q": "Add.", "tests": tests}], **PRINTED) for tests in bad),
         refusal(task_of, tmp_path, rows, **plain),
-        refusal(task_of, tmp_path, rows, **PRINTED, metric_options={"before": "import"}),
+        refusal(task_of, tmp_path, rows, **PRINTED, metric_options={"before": "for"}),
     ] == messages
 
 

@@ -16,7 +16,7 @@ from accgate.cli.main import main
 from accgate.records.file import Record, new_records, paths_of, read_records, to_line
 from tests.evaluation.serving import command, configure, merge, served_by, sums_of
 from tests.support.cases import each
-from tests.support.gates import said, without_seconds
+from tests.support.gates import refused, without_seconds
 from tests.support.launcher import Launched
 from tests.support.servers import Server, sums
 
@@ -185,8 +185,7 @@ def test_together_is_for_shards_and_instead_of_out(
     tmp_path: Path, options: list[str], fault: str, capsys, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    assert main(["run", "no such file", *options]) == 2
-    assert fault in said(capsys)
+    assert fault in refused(capsys, main(["run", "no such file", *options]))
 
 
 def test_a_shard_beside_others_leaves_the_folder_of_whole_runs_alone(

@@ -30,6 +30,7 @@ from tests.support.gates import (
     contents,
     questions,
     recorded_project,
+    refused,
     right_but,
     said,
     write_lines,
@@ -97,8 +98,7 @@ def test_a_reference_is_not_replaced_without_a_reason_and_nothing_is_evaluated(p
     before = (project.store / "m/sums.toml").read_bytes()
     project.scores.write_text("not even read")
     for args in ([], ["--reason", "  "]):
-        assert project.record(args=args) == 2
-        assert "say with --reason TEXT why it is replaced" in said(capsys)
+        assert "say with --reason TEXT why it is replaced" in refused(capsys, project.record(args=args))
     assert (project.store / "m/sums.toml").read_bytes() == before
     assert not list(project.folder.glob("record-out-*/*"))
 
@@ -171,8 +171,7 @@ def test_without_its_csv_a_mean_alone_is_a_reference(project: Project, capsys) -
     project.tasks["sums"]["sigma"] = 50.0
     project.write()
     assert project.run() == 0
-    assert project.record(args=["--add"]) == 2
-    assert "has a mean but no scores to add to; record it again" in said(capsys)
+    assert "has a mean but no scores to add to; record it again" in refused(capsys, project.record(args=["--add"]))
     assert project.check["test"] == "two-sample"
     reference = project.check["reference"]
     assert (reference["mean"], reference["n"], reference["readings"], reference["name"]) == (75.0, N, None, "m")
@@ -236,5 +235,4 @@ def test_models_judged_against_another_are_recorded_only_when_named(tmp_path: Pa
     assert project.run() == 4  # 4 samples could not fail the gate
     assert project.record(args=["--models", "fast"]) == 0
     assert {path.name for path in project.store.iterdir()} == {"fast", "m@quant=bf16"}
-    assert main(["record", str(project.config), "--models", "fats"]) == 2
-    assert "did you mean 'fast'?" in said(capsys)
+    assert "did you mean 'fast'?" in refused(capsys, main(["record", str(project.config), "--models", "fats"]))
