@@ -73,8 +73,7 @@ def evaluate_checks(
     refuse_broken_templates(checks)
     with sole_run(options.out), interruptible() as stop:
         if not options.resume:
-            sides = (each for check in checks for each in (check, check.other_side) if each is not None)
-            begin_anew([paths_of(options.out, *each.key) for each in sides])
+            begin_anew([paths_of(options.out, *check.key) for check in checks])
         if shard_plan is not None:
             write_shard(ShardRun((str(options.shard),), shard_plan), options.out)
         cache = options.cache

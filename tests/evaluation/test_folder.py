@@ -12,10 +12,9 @@ from accgate.cli.main import main
 from accgate.records.file import paths_of, read_records
 from accgate.records.lock import LOCK
 from tests.evaluation.serving import checks_of, configure, served_by, sums_of
-from tests.support.gates import refused, right_but
+from tests.support.gates import refused
 from tests.support.launcher import Launched
 from tests.support.servers import Server
-from tests.test_gate_equal import Recordings
 
 N = 40
 
@@ -86,9 +85,3 @@ def test_a_second_run_in_a_folder_is_refused_while_one_goes_on(folder: Path, ser
     assert len(read_records(records(folder, "one"))) == N
     assert not (folder / "out" / LOCK).exists()
     assert main(command(folder)) == 0
-
-
-def test_a_new_run_asks_the_other_side_of_a_check_anew_too(tmp_path: Path) -> None:
-    pair = Recordings(tmp_path, n=100, theta=10.0)
-    assert pair.gate_of(right_but(0, 100), right_but(0, 100)) == 0
-    assert pair.gate_of(right_but(60, 100), right_but(0, 100)) == 1

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from accgate.config.tables import Gate
-from accgate.errors import CANNOT_EVALUATE, PASSED, BadInput, writing
+from accgate.errors import CANNOT_EVALUATE, PASSED, BadInput, reading, writing
 from accgate.evaluation.assignment import RunOptions
 from accgate.evaluation.outcome import EvaluatedCheck, EvaluatedRun, why_incomplete
 from accgate.evaluation.shards.shard import parse_shard
@@ -134,14 +134,14 @@ def read_shard(folder: Path) -> ShardRun:
     fix = "give the folders that `accgate run --shard i/N --out DIR` wrote"
     if not folder.is_dir():
         raise BadInput(f"{folder}: is not a folder; {fix}")
+    if not path.exists():
+        raise BadInput(f"{folder}: has no {SHARD}; {fix}")
+    with reading(path, fix):
+        content = path.read_bytes()
     try:
-        run = adapter_of(ShardRun).validate_json(path.read_bytes())
+        run = adapter_of(ShardRun).validate_json(content)
         for name in run.shards:
             parse_shard(name)
-    except FileNotFoundError as error:
-        raise BadInput(f"{folder}: has no {SHARD}; {fix}") from error
-    except OSError as error:
-        raise BadInput(f"{path}: cannot be read: {error.strerror}; {fix}") from error
     except (ValidationError, BadInput) as error:
         raise BadInput(f"{path}: is damaged; run that shard again") from error
     return run
