@@ -205,11 +205,9 @@ class SettingsFile:
         """Who answers and who marks, as far as it shows now."""
         return Makers.of_settings(self.settings())
 
-    def begin(self, *, anew: bool) -> None:
-        """Write the settings before the first record. With `anew`, remove the records of an earlier run."""
+    def begin(self) -> None:
+        """Write the settings before the first record."""
         with writing(self._paths.settings.parent, "name another folder with --out, or make room in this one"):
-            if anew:  # records of an earlier run must never stand beside the settings of this one
-                self._paths.records.unlink(missing_ok=True)
             self._write()
 
     def _write(self) -> None:

@@ -278,21 +278,6 @@ def test_records_without_readable_settings_are_refused(paths: RecordPaths) -> No
             assert re.search(r"\.settings\.json: .*; delete .* name another --out", fault)
 
 
-def test_a_kill_before_the_first_record_leaves_no_old_records_under_new_settings(
-    paths: RecordPaths, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A new run over a finished one of other settings, killed where it has just written its own settings."""
-    evaluated(Solver(), assignment(settings={"model": "old"}), paths)
-
-    def killed(*_: Any) -> None:
-        raise SystemExit
-
-    monkeypatch.setattr("accgate.evaluation.check.RecordWriter", killed)
-    with pytest.raises(SystemExit):
-        evaluated(Solver(), assignment(settings={"model": "new"}), paths)
-    assert resumable_records(assignment(settings={"model": "new"}), paths) == []
-
-
 def test_a_folder_that_cannot_be_written_says_so(tmp_path: Path) -> None:
     (tmp_path / "m").touch()
     with pytest.raises(
