@@ -17,7 +17,7 @@ from accgate.errors import CANNOT_EVALUATE, PASSED, BadInput, writing
 from accgate.evaluation.assignment import NO_ENGINE, Assignment, assignment_of, engine_in
 from accgate.evaluation.outcome import EvaluatedCheck, EvaluatedRun, Evaluation
 from accgate.evaluation.presence import refuse_faults
-from accgate.evaluation.resume import check_points, refuse_unfinished, settings_of
+from accgate.evaluation.resume import begin_anew, check_points, settings_of
 from accgate.evaluation.shards.run import RECORDING, ShardRun, Share, read_shard, write_shard
 from accgate.evaluation.shards.shard import Shard, parse_shard, samples_digest, units
 from accgate.evaluation.stored import StopRuleOf, finished_evaluation
@@ -324,10 +324,8 @@ def write_union(joined: JoinedShards, out: Path) -> None:
     """
     places = [paths_of(out, *pool.check.key) for pool in joined.pools]
     with sole_run(out), writing(out, "correct that, then merge again"):
-        for paths in places:
-            refuse_unfinished(paths)
+        begin_anew(places)
         for pool, paths in zip(joined.pools, places, strict=True):
-            paths.records.unlink(missing_ok=True)
             if not pool.sources:
                 continue
             samples = pool.check.task.samples
