@@ -121,8 +121,8 @@ def test_a_letter_stands_for_a_mark(tmp_path: Path) -> None:
     for letter, points in LETTERS.items():
         record, _ = marked(task, "text", letter)
         assert (record.score, record.error is None) == (points, points is not None), letter
-    for marks["marks"], fault in (({"A": 2, "B": 0}, "judge.marks.A: is 2;"), ({"A": 1, "B": 1}, "are all the same")):
-        assert fault in refusal(judged, tmp_path, "{{ reply }}", **marks)
+    for letters, fault in (({"A": 2, "B": 0}, "judge.marks.A: is 2;"), ({"A": 1, "B": 1}, "are all the same")):
+        assert fault in refusal(judged, tmp_path, "{{ reply }}", **{**marks, "marks": letters})
 
 
 def test_an_empty_reply_gets_the_lowest_mark_and_no_judge_is_asked(tmp_path: Path) -> None:

@@ -49,8 +49,8 @@ def test_samples_without_any_cluster_are_independent(tmp_path: Path, name: str, 
 def test_clusters_of_some_samples_alone_or_that_differ_between_repeats_are_refused(
     tmp_path: Path, messages: SnapshotAssertion
 ) -> None:
-    some, other, lost = "a,1,0,\nb,1,0,\nc,1,0,x\n", *(f"a,1,0,x\nb,1,0,x\nb,1,1,{c}\na,1,1,x\n" for c in ("y", ""))
-    tables = (f"id,score,repeat,cluster\n{rows}" for rows in (some, other, lost))
+    parts = ["a,1,0,\nb,1,0,\nc,1,0,x\n", *(f"a,1,0,x\nb,1,0,x\nb,1,1,{other}\na,1,1,x\n" for other in ("y", ""))]
+    tables = [f"id,score,repeat,cluster\n{rows}" for rows in parts]
     assert [refusal(written(tmp_path, "a.csv", text)) for text in tables] == messages
 
 
