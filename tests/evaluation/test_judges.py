@@ -30,25 +30,19 @@ JUDGES: list[tuple[dict[str, Any], str | None, str]] = [
 
 
 @pytest.fixture
-def model() -> Iterator[Server]:
-    with Server() as made:
-        yield made
-
-
-@pytest.fixture
-def judge(tmp_path: Path, model: Server) -> Iterator[Server]:
+def judge(tmp_path: Path, server: Server) -> Iterator[Server]:
     with Server(answer=lambda prompt: "1" if prompt.endswith(" 2") else "5") as made:
         serve(made, FIRST, "org/first-70b")
         rows = [{"q": f"What is {i} + 1?", "a": "x"} for i in range(N)]
         write_task(tmp_path, "sums", rows, metric="judge", judge__rubric="1 + 4 {{ reply }}")
-        write(tmp_path, model, made)
+        write(tmp_path, server, made)
         yield made
 
 
-def write(folder: Path, model: Server, judge: Server, **options: Any) -> None:
+def write(folder: Path, server: Server, judge: Server, **options: Any) -> None:
     tables = {
         "gate": {"max_failed": 0},
-        "models.m": served_by(model.url, concurrency=1),
+        "models.m": served_by(server.url, concurrency=1),
         "judges.j": served_by(judge.url, concurrency=1, **options),
         "tasks.sums": {"file": "sums.toml", "judge": "j", "target": 50.0},
     }
@@ -115,10 +109,10 @@ def test_a_resumed_run_mixes_the_marks_of_no_other_judge(
     assert scored(tmp_path / "out") == N
 
 
-def test_fingerprints_of_a_judge_that_its_options_name_may_mix(tmp_path: Path, model: Server, judge: Server) -> None:
+def test_fingerprints_of_a_judge_that_its_options_name_may_mix(tmp_path: Path, server: Server, judge: Server) -> None:
     resume = begun(tmp_path, judge)
     serve(judge, OTHER_BUILD, None)
-    write(tmp_path, model, judge, fingerprints=["a", "b"])
+    write(tmp_path, server, judge, fingerprints=["a", "b"])
     assert run(tmp_path, *resume) == 0
     assert settings(tmp_path / "out")["judge_served"]["system_fingerprint"] == ["a", "b"]
 
@@ -255,10 +249,10 @@ def test_where_one_side_does_not_say_who_marked_nothing_is_refused(gate: Path, j
 
 @pytest.mark.parametrize(("recorded", "options"), [(["a", "b"], []), (["a", "c"], ["b", "c", "a"])])
 def test_fingerprints_that_overlap_or_that_the_judges_options_name_are_no_other_judge(
-    gate: Path, judge: Server, model: Server, recorded: list[str], options: list[str]
+    gate: Path, judge: Server, server: Server, recorded: list[str], options: list[str]
 ) -> None:
     replace_judge(gate, 'system_fingerprint = "a"', f"system_fingerprint = {json.dumps(recorded)}")
-    write(gate, model, judge, **({"fingerprints": options} if options else {}))
+    write(gate, server, judge, **({"fingerprints": options} if options else {}))
     pair(gate)
     serve(judge, OTHER_BUILD, None)
     assert gated(gate) == 0
