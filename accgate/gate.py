@@ -21,7 +21,7 @@ from accgate.evaluation.rereading import Rereading, reread_run
 from accgate.evaluation.resume import begin_anew
 from accgate.evaluation.run import evaluate_checks
 from accgate.evaluation.shards.merge import join, refuse_own_output, write_union
-from accgate.evaluation.shards.run import ShardRun, begin_shard, end_shard
+from accgate.evaluation.shards.run import ShardRun, end_shard
 from accgate.evaluation.stored import read_evaluation
 from accgate.guard.own_rules import verdicts_beside
 from accgate.records.file import paths_of
@@ -86,10 +86,8 @@ def run_whole(config: Config, options: RunOptions, rules: Rules = None) -> Resul
 def evaluate(plan: RunPlan, options: RunOptions) -> EvaluatedRun:
     """Ask and score what the plan's checks need. A shard that cannot see the others does not stop early."""
     plan.refuse_unknown_samples()
-    if options.shard is not None:
-        begin_shard(plan.shard_plan, plan.decidable, options)
     watches = plan.watches(stops=not options.whole and (options.shard is None or options.together is not None))
-    return evaluate_checks(plan.decidable, options, watches)
+    return evaluate_checks(plan.decidable, options, watches, None if options.shard is None else plan.shard_plan)
 
 
 def decide(plan: RunPlan, evaluated: EvaluatedRun) -> Result:

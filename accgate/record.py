@@ -22,7 +22,7 @@ from accgate.evaluation.run import evaluate_checks
 from accgate.evaluation.sameness import floor_fault, sameness_fault
 from accgate.evaluation.scoring import judge_fault
 from accgate.evaluation.shards.merge import join, write_union
-from accgate.evaluation.shards.run import RECORDING, ShardRun, begin_shard, end_shard, plan_of, read_shard
+from accgate.evaluation.shards.run import RECORDING, ShardRun, end_shard, plan_of, read_shard
 from accgate.planning.checks import Check, plan_checks
 from accgate.records.figures import Figures
 from accgate.records.file import Record, paths_of
@@ -180,8 +180,7 @@ def record_shard(config: Config, options: RunOptions, recording: Recording) -> S
     checks = recording.checks(config)
     plan = _shard_plan(config, checks, recording)
     forget_result(options.out)
-    begin_shard(plan, checks, options)
-    return end_shard(plan, evaluate_checks(checks, options), options)
+    return end_shard(plan, evaluate_checks(checks, options, shard_plan=plan), options)
 
 
 def record_merged(config: Config, folders: Sequence[Path], out: Path, recording: Recording) -> list[Path]:

@@ -13,7 +13,7 @@ from accgate.decision.costs import fewest_for_limits
 from accgate.decision.evidence import Evidence, evidence_of, whole_clusters
 from accgate.decision.stopping import SequentialTest, are_decided, sequential_cases
 from accgate.design import oriented
-from accgate.evaluation.assignment import Comparison, Limits, Watch
+from accgate.evaluation.assignment import Comparison, Limits, StopRule, Watch
 from accgate.evaluation.reading import is_beyond_unread, is_silence_alone
 from accgate.planning.checks import Check
 from accgate.planning.cost import estimate_of
@@ -131,7 +131,9 @@ def watch_of(check: Check, *, stops: bool = True) -> Watch:
     reference = check.reference if check.task.content.aggregate is None else None
     scores = _Means(reference) if isinstance(reference, Scores) else None if reference is None else reference.mean
     estimate = partial(estimate_of, expecting(check, stop), (), lambda _: None)
-    return Watch(stop, Comparison(scores, (lambda: None) if stop is None else stop.limits, estimate))
+    if stop is None:
+        return Watch(None, Comparison(scores, estimate=estimate))
+    return Watch(StopRule(stop, stop.expected, stop.fewest), Comparison(scores, stop.limits, estimate))
 
 
 class _Means(UserDict[str, float]):

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from accgate.evaluation.assignment import Assignment, ForeseeingStopRule, Foresight, StopRule
+from accgate.evaluation.assignment import Assignment, StopRule
 from accgate.evaluation.shards.siblings import Siblings
 from accgate.evaluation.speed import ENOUGH, Saturation, work_in
 from accgate.planning.checks import Check
@@ -22,7 +22,7 @@ MANY = 128  # limit of requests in flight from which on a quarter of them, not a
 MORE = 1.5  # times `FULL` in flight after the first replies, while nothing tells how many saturate the engine
 
 
-def first_samples(check: Check, part: Task) -> Foresight | None:
+def first_samples(check: Check, part: Task) -> StopRule | None:
     """Return a stop rule for a shard that cannot see the other shards.
 
     The shard ends after its part of the samples that the check is expected to need. None where that number is unknown.
@@ -31,7 +31,7 @@ def first_samples(check: Check, part: Task) -> Foresight | None:
         return None
     first = check.task.samples.ids[: math.ceil(ROOM * check.expected_n_healthy)]
     samples = int((first.places(part.samples.ids) >= 0).sum())
-    return Foresight(lambda records: len(records) >= samples * check.repeats, lambda: samples, lambda: samples)
+    return StopRule(lambda records: len(records) >= samples * check.repeats, lambda: samples, lambda: samples)
 
 
 class Prefix:
@@ -127,7 +127,7 @@ class Prefix:
         if len(prefix) < samples * self._repeats:  # another part was begun anew
             self._finished = self._used = 0
             return False
-        if self._stop_rule(prefix):
+        if self._stop_rule.decides(prefix):
             return True
         self.expected, self._soonest = self._foresee()
         return False
@@ -139,8 +139,7 @@ class Prefix:
 
     def _foresee(self) -> tuple[int | None, int]:
         """Return the samples of a likely decision, and the fewest records of a pass."""
-        rule = self._stop_rule
-        return (rule.expected(), rule.fewest() * self._repeats) if isinstance(rule, ForeseeingStopRule) else (None, 0)
+        return self._stop_rule.expected(), self._stop_rule.fewest() * self._repeats
 
 
 class Places:

@@ -7,11 +7,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any
 
 from accgate.config.tables import Sampling
 from accgate.engines import split_options
 from accgate.evaluation.shards.shard import Shard, samples_digest
+from accgate.inputs.paths import table_in
 from accgate.planning.checks import Check
 from accgate.planning.cost import Estimate, Speed
 from accgate.records.figures import Figures
@@ -88,7 +89,7 @@ def engine_in(settings: Mapping[str, Any]) -> EngineInfo:
 
     What they lack becomes empty text.
     """
-    engine, environment = ({} if not isinstance(t := settings.get(k), dict) else t for k in ("engine", ENVIRONMENT))
+    engine, environment = (table_in(settings, key) for key in ("engine", ENVIRONMENT))
     name, version, hardware = (str(engine.get(key, "")) for key in ("name", "version", "hardware"))
     return EngineInfo(name, version, hardware, {str(each): str(value) for each, value in environment.items()})
 
@@ -187,37 +188,20 @@ class Comparison:
 
 
 # Tells whether the first samples of the order decide the check. Its records hold every repeat of them, in the order.
-StopRule = Callable[[Sequence[Record]], bool]
-
-
-@runtime_checkable
-class ForeseeingStopRule(Protocol):
-    """A stop rule that foresees how many samples a decision is likely to need."""
-
-    def __call__(self, records: Sequence[Record]) -> bool:
-        """Tell whether these records decide."""
-
-    def expected(self) -> int | None:
-        """Return the number of samples by which a decision is likely, if known."""
-
-    def fewest(self) -> int:
-        """Return the samples after which the check passes if no further one changes.
-
-        It is 0 where that is unknown.
-        """
+Decides = Callable[[Sequence[Record]], bool]
 
 
 @dataclass(frozen=True)
-class Foresight:
-    """A stop rule made of functions, those of a `ForeseeingStopRule`."""
+class StopRule:
+    """What may end a check early.
 
-    decides: StopRule
-    expected: Callable[[], int | None]
-    fewest: Callable[[], int]
+    `expected` returns the number of samples by which a decision is likely, if known. `fewest` returns the samples after
+    which the check passes if no further one changes, 0 where that is unknown.
+    """
 
-    def __call__(self, records: Sequence[Record]) -> bool:
-        """Tell whether these records decide."""
-        return self.decides(records)
+    decides: Decides
+    expected: Callable[[], int | None] = lambda: None
+    fewest: Callable[[], int] = lambda: 0
 
 
 @dataclass(frozen=True)

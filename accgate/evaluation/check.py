@@ -59,7 +59,7 @@ async def evaluate(
     task = assignment.task
     scoring = scoring or ByFunction()
     settings_file = SettingsFile(Servers(engine, scoring), assignment, paths, fault_of)
-    settings_file.begin(anew=not earlier)
+    settings_file.begin()
     writer = RecordWriter(paths.records, earlier)
     ids, repeats = task.samples.ids, assignment.repeats
     records = empty_log(paths.records, ids, repeats)

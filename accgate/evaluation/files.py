@@ -17,7 +17,7 @@ from typing import Any, BinaryIO
 from accgate.engines import model_file, split_options, split_parts
 from accgate.engines.table import inner_of
 from accgate.errors import BadInput, CannotEvaluate
-from accgate.inputs.paths import content_digest, json_table, path_in
+from accgate.inputs.paths import content_digest, json_table, path_in, table_in
 from accgate.planning.judge import texts_in
 from accgate.planning.model import PlannedModel
 from accgate.records.file import FILES
@@ -125,12 +125,10 @@ def content_of(planned: PlannedModel, digest_of: DigestOf) -> dict[str, str]:
     answering, _ = split_options(model.engine, model.options)
     if isinstance(command := answering.get("serve"), (list, tuple)):
         answering["serve"] = [word for word in command if not _is_program(word, planned.folder)]
-    for table in tables_in([answering, model.sampling.extra]):
-        for _, text in named_texts(table):
-            path = path_named(text, planned.folder)
-            if path is not None and (path.is_file() or _holds_model(path, planned.folder)):
-                with suppress(OSError):  # a command may name what only root reads
-                    content[text] = tree_digest(path, digest_of)
+    for _, _, text, path in named_paths([answering, model.sampling.extra], planned.folder):
+        if path is not None and (path.is_file() or _holds_model(path, planned.folder)):
+            with suppress(OSError):  # a command may name what only root reads
+                content[text] = tree_digest(path, digest_of)
     return content
 
 
@@ -148,8 +146,8 @@ def changed_content(earlier: Mapping[str, Any], now: Mapping[str, Any]) -> list[
 
     Only files that both settings name count.
     """
-    tables = [table if isinstance(table := settings.get(FILES), Mapping) else {} for settings in (earlier, now)]
-    return sorted(name for name in tables[0].keys() & tables[1].keys() if tables[0][name] != tables[1][name])
+    before, after = (table_in(settings, FILES) for settings in (earlier, now))
+    return sorted(name for name in before.keys() & after.keys() if before[name] != after[name])
 
 
 def _holds_model(path: Path, project: Path) -> bool:
@@ -193,14 +191,15 @@ def tree_digest(path: Path, digest_of: DigestOf) -> str:
         return digest_of_value([[name.as_posix(), digest] for name, digest in zip(names, digests, strict=True)])
 
 
-def named_texts(table: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Yield (key, text) of every text of a table that may name a file.
+def named_paths(value: Any, folder: Path) -> Iterator[tuple[Mapping[str, Any], str, str, Path | None]]:
+    """Yield (table, key, text, path) of every text in tables that may name a file.
 
-    Tables within it are left out.
+    The path is None where there is no such file or folder.
     """
-    for key, entry in table.items():
-        if key not in NOT_READ and not isinstance(entry, Mapping):
-            yield from ((key, text) for text in texts_in([entry]))
+    for table in tables_in(value):
+        for key, entry in table.items():
+            if key not in NOT_READ and not isinstance(entry, Mapping):
+                yield from ((table, key, text, path_named(text, folder)) for text in texts_in([entry]))
 
 
 def path_named(text: str, folder: Path) -> Path | None:

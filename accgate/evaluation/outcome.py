@@ -1,4 +1,4 @@
-"""What comes of an evaluation of one check, and of a run."""
+"""The records of an evaluated check and run, or why they are incomplete."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field

@@ -10,14 +10,13 @@ from itertools import takewhile
 from pathlib import Path
 
 from accgate.errors import writing
-from accgate.evaluation.assignment import Foresight, Watch
+from accgate.evaluation.assignment import StopRule, Watch
 from accgate.evaluation.outcome import Evaluation
 from accgate.planning.checks import Check
 from accgate.records.file import Record, paths_of
 from accgate.records.log import read_log
 from accgate.records.replacement import write_gzip_lines
 
-Decides = Callable[[Sequence[Record], Sequence[Record]], bool]
 Records = tuple[Sequence[Record], Sequence[Record]]
 
 
@@ -28,18 +27,18 @@ class SideBySide:
     ends early.
     """
 
-    def __init__(self, check: Check, decides: Decides | None) -> None:
+    def __init__(self, check: Check, decides: Callable[[Sequence[Record], Sequence[Record]], bool] | None) -> None:
         self._check, self._decides = check, decides
         self._finished: list[Sequence[Record]] = [(), ()]
         self._looked = 0
         self._over = False
 
-    def rule(self, side: int) -> Foresight | None:
+    def rule(self, side: int) -> StopRule | None:
         """Return the stop rule of a side.
 
         Where it ends one side, the other side ends at its next answer.
         """
-        return None if self._decides is None else Foresight(partial(self.look, side), self.expected, lambda: 0)
+        return None if self._decides is None else StopRule(partial(self.look, side), self.expected)
 
     def end(self, side: int, evaluation: Evaluation | None) -> None:
         """Note the evaluation of a side.

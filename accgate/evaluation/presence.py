@@ -1,6 +1,6 @@
-"""What is looked at before the first request.
+"""Refuse what cannot be evaluated before the first request.
 
-These are engines' abilities, memory, servers' models and recordings' samples.
+An engine may lack an ability, a GPU the memory, a server its model, or a recording some samples.
 """
 
 import asyncio
@@ -47,7 +47,7 @@ async def refuse_absent(checks: Sequence[Check], running: Mapping[ModelKey, Plan
     soon = models_and_judges(checks[:1]) if checks[0].planned_model.key in running else {}
     later = [model for key, model in models_and_judges(checks).items() if key in running and key not in soon]
     outcomes = await asyncio.gather(*(model.reach() for model in later), return_exceptions=True)
-    _refuse([message for outcome in outcomes if isinstance(outcome, BadInput) for message in outcome.messages])
+    refuse_faults([message for outcome in outcomes if isinstance(outcome, BadInput) for message in outcome.messages])
     for model, outcome in zip(later, outcomes, strict=True):
         if isinstance(outcome, CannotEvaluate):
             what, cause = "model" if model.table == "models" else "judge", with_stop(str(outcome))
@@ -56,7 +56,8 @@ async def refuse_absent(checks: Sequence[Check], running: Mapping[ModelKey, Plan
             raise outcome
 
 
-def _refuse(faults: Iterable[str]) -> None:
+def refuse_faults(faults: Iterable[str]) -> None:
+    """Raise BadInput with the faults, each once, if there are any."""
     if distinct := dict.fromkeys(faults):
         raise BadInput(*distinct)
 
@@ -104,7 +105,7 @@ def refuse_unable(asked: Iterable[tuple[Engine, Check]]) -> None:
     BadInput
         Why, with the alternative, for each of them.
     """
-    _refuse(fault for each in asked for fault_of in (missing_ability, crowding) if (fault := fault_of(*each)))
+    refuse_faults(fault for each in asked for fault_of in (missing_ability, crowding) if (fault := fault_of(*each)))
 
 
 def crowding(engine: Engine, check: Check) -> str | None:

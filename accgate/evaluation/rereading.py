@@ -158,9 +158,8 @@ def _differs(before: Record, after: Record) -> bool:
 
 
 def _mean(records: Sequence[Record]) -> float | None:
-    scores = Figures.of(records).columns["score"]
-    scores = scores[~np.isnan(scores)]
-    return float(scores.mean()) if len(scores) else None
+    figures = Figures.of(records)
+    return None if figures.failed.all() else float(np.nanmean(figures.columns["score"]))
 
 
 def rescore(task: Task, sample: Sample, record: Record) -> Record:

@@ -14,6 +14,7 @@ from accgate.errors import BadInput, writing
 from accgate.evaluation.assignment import Assignment
 from accgate.evaluation.files import changed_content
 from accgate.evaluation.scoring import ByJudge, OtherJudge, Scoring
+from accgate.inputs.paths import table_in
 from accgate.records.figures import Figures
 from accgate.records.file import (
     JUDGE_SERVED,
@@ -81,20 +82,17 @@ def scored_records(paths: RecordPaths) -> Sequence[Record]:
     return records.take(np.flatnonzero(~records.figures.failed))
 
 
-def resumable_records(assignment: Assignment, paths: RecordPaths, *, resume: bool) -> Sequence[Record]:
-    """Return the scored records that a run keeps, none unless it resumes.
+def resumable_records(assignment: Assignment, paths: RecordPaths) -> Sequence[Record]:
+    """Return the scored records that a run keeps.
 
-    Failed samples are asked again.
+    Failed samples are asked again. A run that does not resume has removed earlier records (`begin_anew`).
 
     Raises
     ------
     BadInput
-        When unfinished records exist without `resume`, or when the earlier run had other settings or samples.
+        When the earlier run had other settings or samples.
     """
-    if not resume:
-        refuse_unfinished(paths)
-    scored = scored_records(paths)
-    if not scored or not resume:
+    if not (scored := scored_records(paths)):
         return []
     _check_settings(assignment, paths)
     check_points(scored, assignment.task, paths)
@@ -181,7 +179,7 @@ class Servers:
 
     def _in(self, settings: Mapping[str, Any]) -> Iterator[tuple[Identity, Mapping[str, Any], str]]:
         for key, identity, deed in self._all:
-            if isinstance(table := settings.get(key), Mapping):
+            if table := table_in(settings, key):
                 yield identity, table, deed
 
 
@@ -207,11 +205,9 @@ class SettingsFile:
         """Who answers and who marks, as far as it shows now."""
         return Makers.of_settings(self.settings())
 
-    def begin(self, *, anew: bool) -> None:
-        """Write the settings before the first record. With `anew`, remove the records of an earlier run."""
+    def begin(self) -> None:
+        """Write the settings before the first record."""
         with writing(self._paths.settings.parent, "name another folder with --out, or make room in this one"):
-            if anew:  # records of an earlier run must never stand beside the settings of this one
-                self._paths.records.unlink(missing_ok=True)
             self._write()
 
     def _write(self) -> None:

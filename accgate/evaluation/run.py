@@ -12,11 +12,12 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from accgate.engines import Engine, all_or_first_error
 from accgate.errors import BadInput, CannotEvaluate
 from accgate.evaluation.ahead import first_samples
-from accgate.evaluation.assignment import NO_ENGINE, Observer, RunOptions, StopRule, Watch, assignment_of
+from accgate.evaluation.assignment import NO_ENGINE, Decides, Observer, RunOptions, Watch, assignment_of
 from accgate.evaluation.check import evaluate
 from accgate.evaluation.files import FileDigests, Prefetch, content_of
 from accgate.evaluation.interruption import Stop, interruptible
@@ -31,6 +32,7 @@ from accgate.evaluation.presence import (
 )
 from accgate.evaluation.resume import Servers, begin_anew, resumable_records, scored_records
 from accgate.evaluation.scoring import JudgeFailed, OtherJudge, Scorers, judge_fault
+from accgate.evaluation.shards.run import ShardRun, write_shard
 from accgate.evaluation.shards.siblings import Siblings
 from accgate.evaluation.stored import earlier_evaluation, engine_of, unfinished_evaluation
 from accgate.planning.checks import Check
@@ -44,12 +46,17 @@ from accgate.references.judge import OF_JUDGE, Makers
 from accgate.result import EngineInfo
 
 
-def evaluate_checks(checks: Sequence[Check], options: RunOptions, watches: Watches | None = None) -> EvaluatedRun:
+def evaluate_checks(
+    checks: Sequence[Check],
+    options: RunOptions,
+    watches: Watches | None = None,
+    shard_plan: Mapping[str, Any] | None = None,
+) -> EvaluatedRun:
     """Evaluate the checks, one engine at a time.
 
     A check whose engine fails gets the reason instead. `watches` has what may end a check early, by its key. Checks
     that must equal another side come first, both sides at the same time; the rest of the other side's own check is
-    asked in its turn.
+    asked in its turn. A shard's run notes in its folder that it began, with the `shard_plan` of the whole run.
 
     Raises
     ------
@@ -67,6 +74,8 @@ def evaluate_checks(checks: Sequence[Check], options: RunOptions, watches: Watch
     with sole_run(options.out), interruptible() as stop:
         if not options.resume:
             begin_anew([paths_of(options.out, *check.key) for check in checks])
+        if shard_plan is not None:
+            write_shard(ShardRun((str(options.shard),), shard_plan), options.out)
         cache = options.cache
         digests = FileDigests() if cache is None else cache.digests
         run = _Run(checks, engines, options, watches or {}, digests, stop)
@@ -83,7 +92,6 @@ def evaluate_checks(checks: Sequence[Check], options: RunOptions, watches: Watch
 
 
 KEPT = "finished samples are kept; correct that, then go on with --resume"
-Content = dict[ModelKey, Mapping[str, str]]  # of the files of each model and judge
 
 
 @dataclass(frozen=True)
@@ -99,7 +107,9 @@ class _Run:
     scorers: Scorers = field(default_factory=Scorers)
     evaluated: list[EvaluatedCheck] = field(default_factory=list)
     infos: dict[str, EngineInfo] = field(default_factory=dict)
-    content: Content = field(default_factory=dict)
+    content: dict[ModelKey, Mapping[str, str]] = field(
+        default_factory=dict
+    )  # digests of files, of each model and judge
     written: dict[Path, tuple[int, int, int] | None] = field(default_factory=dict)
     asked_beside: dict[tuple[str, str], EvaluatedCheck] = field(default_factory=dict)  # other sides, so far
     earlier: dict[tuple[str, str], Evaluation] = field(default_factory=dict)  # finished before this run
@@ -216,7 +226,7 @@ class _Run:
         self.evaluated.append(EvaluatedCheck(check, second))
         return True
 
-    def _stored(self, check: Check, stops: StopRule | None) -> Evaluation | None:
+    def _stored(self, check: Check, stops: Decides | None) -> Evaluation | None:
         """Return an earlier run's evaluation of a check, if nothing is missing.
 
         Later records may be missing where `stops` ends the check.
@@ -278,8 +288,8 @@ class _Run:
         """Note the evaluation of a check that an earlier run finished, if one did."""
         path, watch = paths_of(self.options.out, *check.key).records, self._watch(check)
         stamp = stamp_of(path)  # as it is read: its turn may come hours later
-        stops = watch.stop_rule if self.options.shard is None else None
-        if (evaluation := self._stored(check, stops)) is not None:
+        rule = watch.stop_rule if self.options.shard is None else None
+        if (evaluation := self._stored(check, None if rule is None else rule.decides)) is not None:
             self.earlier[check.key], self.written[path] = evaluation, stamp
 
     def _watch(self, check: Check) -> Watch:
@@ -299,7 +309,7 @@ class _Run:
         if missing := missing_records(engine, assignment.task):
             return EvaluatedCheck(check, problem=missing)
         paths = paths_of(options.out, *check.key)
-        earlier = resumable_records(assignment, paths, resume=options.resume or paths.records in self.written)
+        earlier = resumable_records(assignment, paths)
         watch = beside or self._watch(check)
         observer = options.observer if is_shown else Observer()
         observer.compares(watch.comparison)

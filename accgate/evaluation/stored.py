@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from accgate.errors import BadInput
-from accgate.evaluation.assignment import Assignment, StopRule, assignment_of, engine_in
+from accgate.evaluation.assignment import Assignment, Decides, assignment_of, engine_in
 from accgate.evaluation.outcome import EvaluatedCheck, EvaluatedRun, Evaluation
 from accgate.evaluation.resume import changed_settings, check_points, settings_of
 from accgate.planning.checks import Check
@@ -30,12 +30,12 @@ from accgate.result import EngineInfo
 from accgate.tasks import Sample, Samples, Task, recorded_samples
 from accgate.text import count_of, some_of
 
-StopRuleOf = Callable[[Check], "StopRule | None"]
+StopRuleOf = Callable[[Check], "Decides | None"]
 OWN = {"records", *NOT_COMPARED}
 
 
 def finished_evaluation(
-    assignment: Assignment, present: Sequence[Record], places: Places, stops: StopRule | None, makers: Makers
+    assignment: Assignment, present: Sequence[Record], places: Places, stops: Decides | None, makers: Makers
 ) -> Evaluation | None:
     """Build the evaluation of an assignment, None where it lacks records that it needs.
 
@@ -54,7 +54,7 @@ def finished_evaluation(
     return Evaluation(first, complete=True, stopped=True, beyond=present[count:], makers=makers)
 
 
-def earlier_evaluation(assignment: Assignment, paths: RecordPaths, stops: StopRule | None) -> Evaluation | None:
+def earlier_evaluation(assignment: Assignment, paths: RecordPaths, stops: Decides | None) -> Evaluation | None:
     """Build the evaluation that an earlier run finished.
 
     The result is None where samples are left to ask.
@@ -125,7 +125,7 @@ def read_evaluation(checks: Sequence[Check], out: Path, stop_rule_of: StopRuleOf
 def _refuse_other_settings(check: Check, settings: dict[str, Any], info: EngineInfo, paths: RecordPaths) -> None:
     """Refuse records that were made with other settings.
 
-    These are another model, sampling or prompt, and a task that is scored in another way.
+    The model, the sampling, the prompts and the way in which answers are scored must be the same.
     """
     now = settings_of(assignment_of(check, info))
     changed = [key for key in changed_settings(settings, now, OWN) if not key.startswith("task ")]

@@ -7,7 +7,7 @@ import hashlib
 import json
 import os
 import stat
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -117,6 +117,11 @@ def json_table(path: Path) -> dict[str, Any]:
     except (OSError, ValueError):
         return {}
     return table if isinstance(table, dict) else {}
+
+
+def table_in(table: Mapping[str, Any], key: str) -> Mapping[str, Any]:
+    """Return a table within a table, an empty one if there is none."""
+    return inner if isinstance(inner := table.get(key), Mapping) else {}
 
 
 def has_crlf(start: bytes) -> bool:

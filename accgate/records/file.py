@@ -246,7 +246,7 @@ def record_of_line(path: Path, line: bytes, number: int) -> Record:
     with contextlib.suppress(ValueError, TypeError):  # the standard json reads a little more, and explains faults
         return _checked(orjson.loads(line))
     try:
-        return _checked(json.loads(line, parse_constant=_no_number))
+        return _checked(json.loads(line))
     except (ValueError, TypeError, RecursionError) as error:
         fault = f"is not a run record ({error}); the file was changed or damaged, delete it or name another --out"
         raise BadInput(f"{path}:{number}: {MERGE if line.startswith(MARKER.encode()) else fault}") from error
@@ -263,10 +263,6 @@ def records_with(path: Path, ids: AbstractSet[str]) -> Iterator[Record]:
                 continue
         if (record := record_of_line(path, line, number)).id in ids:
             yield record
-
-
-def _no_number(name: str) -> None:
-    raise ValueError(f"{name} is not a number")
 
 
 def _checked(columns: Any) -> Record:
@@ -305,7 +301,7 @@ CAN_HOLD: Mapping[str, Callable[[Any], bool]] = {
 }
 
 
-class RecordWriter:
+class RecordWriter(contextlib.AbstractContextManager["RecordWriter"]):
     """A writer that appends each record in one write.
 
     A kill thus tears at most the last line.
@@ -359,9 +355,6 @@ class RecordWriter:
         self._size += written
         return start
 
-    def __enter__(self) -> RecordWriter:
-        return self
-
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         """Close the file, which must still be whole at its path.
 
@@ -378,9 +371,6 @@ def stamp_of(path: Path) -> tuple[int, int, int] | None:
     """Return device, inode and size of a file, None if it is gone.
 
     A file that took its place, or was cut, has another stamp.
-
-    >>> stamp_of(Path("no such file")) is None
-    True
     """
     with contextlib.suppress(OSError):
         about = path.stat()
@@ -390,10 +380,8 @@ def stamp_of(path: Path) -> tuple[int, int, int] | None:
 
 def changed_fault(path: Path) -> CannotEvaluate:
     """Return the error for records that changed after they were written."""
-    return CannotEvaluate(
-        f"{path}: was removed, replaced or changed by something else while the run went on; see that nothing else "
-        "writes there, and run again"
-    )
+    fault = "was removed, replaced or changed by something else while the run went on"
+    return CannotEvaluate(f"{path}: {fault}; see that nothing else writes there, and run again")
 
 
 def read_gzip_lines(path: Path, column: str, most: int = UNPACKED) -> Iterator[dict[str, Any]]:
@@ -447,12 +435,12 @@ def settings_of_run(paths: RecordPaths) -> dict[str, Any]:
     BadInput
         When the file cannot be read, or is damaged.
     """
-    unknown = f"what its records belong to is unknown; delete {paths.records} or name another --out"
+    fix = f"what its records belong to is unknown; delete {paths.records} or name another --out"
     if not paths.settings.exists():
-        raise BadInput(f"{paths.settings}: is missing, so {unknown}")
-    settings = read_json(paths.settings, SETTINGS_BYTES, unknown)
+        raise BadInput(f"{paths.settings}: is missing, so {fix}")
+    settings = read_json(paths.settings, SETTINGS_BYTES, fix)
     if not isinstance(settings, dict):
-        raise BadInput(f"{paths.settings}: is damaged; delete {paths.records} or name another --out")
+        raise BadInput(f"{paths.settings}: is damaged; {fix}")
     return settings
 
 

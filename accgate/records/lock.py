@@ -112,7 +112,7 @@ def _remove_empty(folders: Iterable[Path]) -> None:
 def _remove_unused(path: Path, file: int) -> None:
     """Remove the file of a lock, unless the file has content.
 
-    A file with content was there before the lock.
+    A file with content is somebody else's, since a lock writes nothing into its file.
     """
     with contextlib.suppress(OSError):
         if not os.fstat(file).st_size:

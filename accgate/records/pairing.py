@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from accgate.errors import BadInput
+from accgate.inputs.paths import table_in
 from accgate.inputs.rows import COMPARED, id_of, plain_of
 from accgate.inputs.samples import Layout, sample_rows
 from accgate.inputs.toml import read_toml
@@ -127,7 +128,7 @@ def fingerprint_in(about: Mapping[str, Any]) -> dict[str, str]:
     Settings beside records have it, and references' files.
     """
     of_run = {part: str(about[f"task {part}"]) for part in PARTS if f"task {part}" in about}
-    return of_run or (dict(table) if isinstance(table := about.get("fingerprint"), dict) else {})
+    return of_run or dict(table_in(about, "fingerprint"))
 
 
 def changed_parts(recorded: Mapping[str, str], now: Mapping[str, str]) -> list[str]:

@@ -88,11 +88,6 @@ class Replacements:
                 _part(path).replace(path)
             undoing.pop_all()
 
-    def discard(self) -> None:
-        """Remove the written files that did not take their places."""
-        for path in self._written:
-            _drop(_part(path))
-
 
 def _keep(path: Path, old: Path) -> None:
     """Keep the file at a path under another name too.
@@ -129,7 +124,8 @@ def replacing() -> Iterator[Replacements]:
         yield files
         files.take_places()
     except BaseException:
-        files.discard()
+        for path in files._written:
+            _drop(_part(path))
         raise
 
 

@@ -105,7 +105,7 @@ def anchor_beside(reference: Path) -> Anchor | None:
         fault = f"is {about.replaced}, but history has {len(about.history)} references; restore the file from git"
         raise BadInput(source.error(("replaced",), fault))
     with source.locating():
-        scores = stored_scores(path, about.scores_sha256, mean=about.mean, n=about.n, otherwise=RESTART)
+        scores = stored_scores(path, about, RESTART)
     return Anchor(path, about, scores)
 
 
@@ -250,7 +250,7 @@ def _least_loss(
     first, now = anchor.scores, candidate
     is_single = first.values.shape[1] == now.values.shape[1] == 1 and now.clusters is None
     if is_single and first.is_binary and now.is_binary:
-        ids = [id_ for id_ in now.ids if id_ in first.ids]
+        ids = now.ids.take(np.flatnonzero(first.ids.places(now.ids) >= 0))
         changes = oriented(now.take(ids).means() - first.take(ids).means(), higher_is_better)
         lost, gained, n = (int(count.sum()) for count in (changes < 0.0, changes > 0.0, ~np.isnan(changes)))
         return exact_difference_interval(lost, gained, n, alpha=alpha).one_sided

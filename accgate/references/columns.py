@@ -20,7 +20,7 @@ COST_COLUMNS = ("completion_tokens", "seconds")
 def columns_of(records: Sequence[Record], *, answers: bool) -> list[str]:
     """List the columns that some record fills.
 
-    `answers` adds answer and target. Tokens are written together with seconds. Acceptance lengths are written only if
+    `answers` adds answer and target. Tokens and seconds are written together. Acceptance lengths are written only if
     some reply was drafted.
     """
     columns = (*TEXTS, *NUMBERS, *(ANSWERS if answers else ()))

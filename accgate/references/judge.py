@@ -1,6 +1,6 @@
 """Who answered and who marked.
 
-References keep this, since marks of two judges cannot be compared.
+References keep both, since the marks of two judges cannot be compared.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import Any
 from accgate.engines import FINGERPRINT, union_of
 from accgate.engines.identity import LIST, MODEL, change_of, settings_to_keep
 from accgate.errors import BadInput
+from accgate.inputs.paths import table_in
 from accgate.records.file import FILES, JUDGE_SERVED, SERVED
 from accgate.records.pairing import about_beside
 from accgate.text import clip, some_of
@@ -37,11 +38,13 @@ class Makers:
     @classmethod
     def of_settings(cls, settings: Mapping[str, Any]) -> Makers:
         """Read the makers from the settings beside records, or from a reference's file."""
-        files = _table(settings, FILES)
+        files = table_in(settings, FILES)
         of_judge = {name.rpartition(OF_JUDGE)[0]: digest for name, digest in files.items() if OF_JUDGE in name}
-        of_judge |= _table(settings, JUDGE_FILES)
+        of_judge |= table_in(settings, JUDGE_FILES)
         texts = {name: digest for name, digest in of_judge.items() if isinstance(digest, str)}
-        return cls(settings_to_keep(_table(settings, SERVED)), settings_to_keep(_table(settings, JUDGE_SERVED)), texts)
+        return cls(
+            settings_to_keep(table_in(settings, SERVED)), settings_to_keep(table_in(settings, JUDGE_SERVED)), texts
+        )
 
     def join(self, later: Makers) -> Makers:
         """Join the makers of two runs.
@@ -65,10 +68,6 @@ class Makers:
         if changed := sorted(name for name in before.keys() & after.keys() if before[name] != after[name]):
             return f"the content of {some_of(changed)} changed"
         return change_of(self.judge_served, now.judge_served, options)
-
-
-def _table(about: Mapping[str, Any], key: str) -> Mapping[str, Any]:
-    return table if isinstance(table := about.get(key), Mapping) else {}
 
 
 def other_judge(path: Path, judge: str, change: str) -> str:

@@ -199,12 +199,12 @@ def read_reference(path: Path) -> Reference | None:
             raise BadInput(f"{scores_path}: {path.name} does not name it; record the reference again")
         return Reference(path, about, None)
     with source.locating():
-        scores = stored_scores(path, about.scores_sha256, mean=about.mean, n=about.n, otherwise="record again")
+        scores = stored_scores(path, about, "record again")
     return Reference(path, about, scores)
 
 
-def stored_scores(file: Path, sha256: str, *, mean: float, n: int, otherwise: str) -> Scores:
-    """Read the scores beside a TOML file of the store.
+def stored_scores(file: Path, about: ScoresFile, otherwise: str) -> Scores:
+    """Read the scores beside a TOML file of the store with this content.
 
     `otherwise` says what to do if they cannot be restored.
 
@@ -220,12 +220,12 @@ def stored_scores(file: Path, sha256: str, *, mean: float, n: int, otherwise: st
         why = fault_of(path) or "restore it from git"
         raise BadInput(f"{path}: is missing, but {file.name} was recorded with it; {why}")
     content = read_plain(path, MOST)
-    if content_digest([content]) != sha256:
+    if content_digest([content]) != about.scores_sha256:
         refuse_no_text(path, content)
         raise BadInput(f"{path}: is not what was recorded with {file.name}; restore both, or {otherwise}")
     scores = read_scores(path, "reference")
-    if scores.n != n or abs(scores.mean - mean) > 1e-6:
-        fault = f"says mean {mean:g} of {n} samples, which {path.name} does not give"
+    if scores.n != about.n or abs(scores.mean - about.mean) > 1e-6:
+        fault = f"says mean {about.mean:g} of {about.n} samples, which {path.name} does not give"
         raise KeyFaults((("mean",), f"{fault}; restore both, or {otherwise}"))
     return scores
 

@@ -1,12 +1,12 @@
-"""Writing of references.
+"""Write references.
 
-It may be the first of a model and task, one that replaces another, or one with more runs.
+A reference is the first of a model and task, replaces another, or gains runs or rows.
 """
 
 import csv
 import hashlib
 import io
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import asdict, fields, replace
 from pathlib import Path
@@ -25,7 +25,7 @@ from accgate.records.finish import CUT, REFUSED
 from accgate.records.ids import Places
 from accgate.records.log import lines_of, records_at
 from accgate.records.pairing import changed_parts, is_rescored
-from accgate.records.replacement import Replacements, json_line, replacing
+from accgate.records.replacement import Replacements, replacing
 from accgate.records.scores import Scores, scores_of_records
 from accgate.references.anchor import anchor_beside, keep_anchor
 from accgate.references.columns import cell, columns_of, value_of
@@ -353,26 +353,16 @@ def _run_digests(records: Sequence[Record], runs: int) -> tuple[str, ...]:
 
     Seconds and replies differ even between runs of equal scores.
     """
-    repeat = Figures.of(records).columns["repeat"]
+    order = _by_key(records)
+    repeat = Figures.of(records).columns["repeat"][order]
     repeats = (1 + int(repeat.max())) // runs
-    return tuple(_digest_of(records, np.flatnonzero(repeat // repeats == run), run * repeats) for run in range(runs))
+    return tuple(_digest_of(records_at(records, order[repeat // repeats == run]), run * repeats) for run in range(runs))
 
 
-def _digest_of(records: Sequence[Record], places: Places, first: int) -> str:
-    """Return the digest of one run's records.
-
-    They are in the order of their lines, with repeats counted from 0.
-    """
-    figures, sha256 = Figures.of(records).take(places), hashlib.sha256()
-
-    def keys() -> Iterator[bytes]:  # the first bytes of each line, by which lines are sorted
-        for id_, repeat in zip(figures.ids, map(int, figures.columns["repeat"]), strict=True):
-            yield json_line({"id": id_, "repeat": repeat - first})[:-2] + b","
-
-    longest = max(map(len, keys()))
-    own = records_at(records, places[np.argsort(np.fromiter(keys(), f"S{longest}", len(places)), kind="stable")])
-    if first:
-        own = [replace(record, repeat=record.repeat - first) for record in own]
+def _digest_of(records: Sequence[Record], first: int) -> str:
+    """Return the digest of one run's records, with repeats counted from 0."""
+    own = [replace(record, repeat=record.repeat - first) for record in records] if first else records
+    sha256 = hashlib.sha256()
     for line in lines_of(own):
         sha256.update(line)
     return sha256.hexdigest()

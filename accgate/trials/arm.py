@@ -11,7 +11,7 @@ from pathlib import Path
 
 from accgate.design import oriented
 from accgate.errors import BadInput, CannotEvaluate, writing
-from accgate.evaluation.assignment import Observer, RunOptions, Watch
+from accgate.evaluation.assignment import Observer, RunOptions, StopRule, Watch
 from accgate.evaluation.outcome import failures
 from accgate.evaluation.run import evaluate_checks
 from accgate.planning.checks import Check
@@ -139,7 +139,7 @@ def ask(
     watches = {}
     if ends is not None:
         ended = ends
-        watches[name, check.task.name] = Watch(stop_rule=lambda records: ended(mean_scores(check, records)))
+        watches[name, check.task.name] = Watch(StopRule(lambda records: ended(mean_scores(check, records))))
     run = evaluate_checks([chosen_check], RunOptions(out, resume=True, observer=observer), watches)
     (item,) = run.checks
     if item.evaluation is None or not item.evaluation.complete:

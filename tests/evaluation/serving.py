@@ -40,6 +40,11 @@ def configure(folder: Path, tables: Mapping[str, Mapping[str, Any]]) -> Path:
     return path
 
 
+def command(folder: Path, name: str, *arguments: str) -> int:
+    """Run a command with the accuracy.toml of a folder; its exit code."""
+    return main([name, str(folder / "accuracy.toml"), "--quiet", *arguments])
+
+
 def merge(folder: Path, parts: Sequence[Path]) -> int:
     """Merge the shards in these folders into `merged`; the exit code."""
     where = ["--config", str(folder / "accuracy.toml"), "--out", str(folder / "merged")]

@@ -17,9 +17,9 @@ import numpy as np
 import pytest
 
 from accgate.config.tables import Sampling
-from accgate.decision.progress import EarlyStop, expected_samples
+from accgate.decision.progress import expected_samples, watch_of
 from accgate.engines import Reply, Request, RequestFailed
-from accgate.evaluation.assignment import Assignment, Foresight, Limits, Observer, StopRule
+from accgate.evaluation.assignment import Assignment, Limits, Observer, StopRule
 from accgate.evaluation.check import evaluate
 from accgate.evaluation.interruption import Stop
 from accgate.evaluation.outcome import Evaluation
@@ -119,7 +119,7 @@ def sums(seed: int = 0, count: int = N) -> Task:
 
 def healthy_run(
     seed: int, theta: float = THETA, discordance: float = DISCORDANCE
-) -> tuple[EarlyStop, Task, frozenset[str]]:
+) -> tuple[StopRule | None, Task, frozenset[str]]:
     """The rule of a check that did not drop, its task, and the ids that the engine answers wrong."""
     rng = np.random.default_rng(seed)
     task = sums(seed)
@@ -128,7 +128,7 @@ def healthy_run(
     wrong = frozenset(s.id for s, score in zip(task.samples, candidate, strict=True) if score == 0.0)
     planned, _ = Assumptions("gsprt", 0.05, 0.2, discordance=discordance).expected_n(N, theta)
     made = replace(check(task, reference=list(reference), theta=theta), expected_n_healthy=planned)
-    return EarlyStop(made), task, wrong
+    return watch_of(made).stop_rule, task, wrong
 
 
 def beside_ideal(
@@ -174,9 +174,9 @@ def test_a_run_without_a_change_asks_little_beyond_the_samples_that_a_pass_takes
     assert paid < 1.1
 
 
-def foresees(expects: int, decides: float) -> Foresight:
+def foresees(expects: int, decides: float) -> StopRule:
     """A rule that expects the decision after so many samples, and decides after others."""
-    return Foresight(lambda records: len(records) >= decides, lambda: expects, lambda: 0)
+    return StopRule(lambda records: len(records) >= decides, lambda: expects)
 
 
 def test_where_the_decision_comes_later_than_expected_the_engine_is_neither_idle_nor_flooded(tmp_path: Path) -> None:

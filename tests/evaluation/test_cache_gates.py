@@ -71,9 +71,7 @@ def gate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Gate]:
         yield made
 
 
-def test_a_cache_that_is_a_file_is_refused_before_anything_is_asked(
-    gate: Gate, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_cache_that_is_a_file_is_refused_before_anything_is_asked(gate: Gate, capsys) -> None:
     file, asked = gate.folder / "cache", len(gate.server.seen)
     file.write_text("in the way")
     capsys.readouterr()
@@ -124,9 +122,7 @@ def test_whatever_can_change_an_answer_is_asked_again(gate: Gate, monkeypatch: p
     assert [gate.cached(), gate.cached()] == [40, 0]
 
 
-def test_a_run_of_what_the_reference_was_recorded_with_keeps_nothing(
-    gate: Gate, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_run_of_what_the_reference_was_recorded_with_keeps_nothing(gate: Gate, capsys) -> None:
     assert [gate.cached(model="m"), gate.cached(model="m")] == [40, 40]
     assert "cache: off for m / arithmetic: it runs what its reference was recorded with" in capsys.readouterr().err
     assert list((gate.folder / "cache").glob("*/*.lines")) == []
@@ -138,15 +134,13 @@ def test_record_asks_everything(gate: Gate, monkeypatch: pytest.MonkeyPatch) -> 
     assert gate.run("--reason", "again", command="record") == 40
 
 
-def test_a_server_is_not_kept_and_the_run_says_why(
-    gate: Gate, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_server_is_not_kept_and_the_run_says_why(gate: Gate, monkeypatch: pytest.MonkeyPatch, capsys) -> None:
     monkeypatch.delitem(identity.DISTRIBUTIONS, "openai")
     assert [gate.cached(), gate.cached()] == [40, 40]
     assert "cache: off for c: a server does not say what it was built from" in capsys.readouterr().err
 
 
-def test_the_command_shows_and_prunes(gate: Gate, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_shows_and_prunes(gate: Gate, capsys) -> None:
     gate.cached()
     folder = ["--cache", str(gate.folder / "cache")]
     capsys.readouterr()
@@ -171,7 +165,7 @@ def test_the_command_shows_and_prunes(gate: Gate, capsys: pytest.CaptureFixture[
     ],
 )
 def test_a_command_that_cannot_be_followed_says_what_is_missing(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], why: str
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys, arguments: list[str], why: str
 ) -> None:
     monkeypatch.delenv("ACCGATE_CACHE", raising=False)
     monkeypatch.chdir(tmp_path)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from dataclasses import replace
 from importlib import metadata
@@ -78,16 +77,6 @@ def test_settings_of_engines_in_the_environment_are_part_of_the_key(
     assert (plain != changed) == counts
 
 
-def test_weights_of_the_same_size_and_time_but_other_content_are_another_key(tmp_path: Path) -> None:
-    made = config(tmp_path)
-    keys = set()
-    for content in (b"aaaa", b"bbbb"):
-        (tmp_path / "w.gguf").write_bytes(content)
-        os.utime(tmp_path / "w.gguf", (1e9, 1e9))
-        keys.add(digest(made))
-    assert len(keys) == 2
-
-
 @each("option", ["lora = 'adapter'", "nested = { path = 'adapter' }", "several = ['adapter']"])
 def test_files_that_options_name_count_by_their_content(tmp_path: Path, option: str) -> None:
     (tmp_path / "adapter").write_text("one")
@@ -109,6 +98,7 @@ PIN = f"revision = '{COMMIT}'"
         (f"{PIN}, speculative_config = {{ model = 'org/draft' }}", "org/draft"),
         (f"{PIN}, trust_remote_code = true", "trust_remote_code runs code"),
         (PIN, None),
+        (f"{PIN}, download_dir = 'org/other'", None),  # where files are kept
         (f"{PIN}, tokenizer = 'org/other', tokenizer_revision = '{COMMIT}'", None),
     ],
 )

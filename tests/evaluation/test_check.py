@@ -15,13 +15,14 @@ import pytest
 
 from accgate.config.tables import Sampling
 from accgate.engines import Reply, Request, RequestFailed
-from accgate.errors import BadInput, CannotEvaluate
+from accgate.errors import CannotEvaluate
 from accgate.evaluation.assignment import Assignment, Observer
 from accgate.evaluation.check import evaluate
 from accgate.evaluation.outcome import Evaluation
-from accgate.evaluation.resume import resumable_records
+from accgate.evaluation.resume import begin_anew, resumable_records
 from accgate.records.file import Record, RecordPaths, paths_of, read_gzip_lines, read_records, to_line
 from tests.evaluation.serving import Toy
+from tests.support.cases import refusal
 from tests.support.loading import load_task
 
 
@@ -165,8 +166,7 @@ def test_a_reply_without_an_answer_scores_0_or_fails_where_no_score_is_the_worst
 @pytest.mark.parametrize("score", [-0.1, 100.1])
 def test_a_replayed_score_is_bad_input_where_the_metric_cannot_give_it(paths: RecordPaths, score: float) -> None:
     engine, asked = Solver(reply=lambda _: Reply("7", score=score)), assignment(3)
-    with pytest.raises(BadInput, match=rf"has the score {score:g}, which is outside .*; correct it, or options\.sc"):
-        evaluated(engine, asked, paths)
+    assert f"has the score {score:g}, which is outside" in refusal(evaluated, engine, asked, paths)
     records = evaluated(engine, without_bounds(asked), paths).records
     assert [(record.score, record.answer) for record in records] == [(score, "7")] * 3
 
@@ -248,8 +248,7 @@ def unfinished(asked: Assignment, paths: RecordPaths, scored: int = 7, failed: i
 
 def test_a_run_without_one_scored_record_starts_anew_with_any_settings(paths: RecordPaths) -> None:
     unfinished(assignment(), paths, scored=0, failed=3)
-    for resume in (True, False):
-        assert resumable_records(assignment(settings={"model": "mended"}), paths, resume=resume) == []
+    assert resumable_records(assignment(settings={"model": "mended"}), paths) == []
 
 
 def test_records_with_a_score_out_of_range_are_refused_on_resume(paths: RecordPaths) -> None:
@@ -257,10 +256,9 @@ def test_records_with_a_score_out_of_range_are_refused_on_resume(paths: RecordPa
     first = json.loads(paths.records.read_text().splitlines()[0])
     text = paths.records.read_text().replace(f'"score":{first["score"]}', '"score":10000.0', 1)
     paths.records.write_text(text)
-    message = rf"{first['id']} \(a score of 10000\); these are the bounds of \w+, so the file was changed: delete it"
-    with pytest.raises(BadInput, match=message) as caught:
-        resumable_records(assignment(), paths, resume=True)
-    assert str(caught.value).startswith(f"{paths.records}: a score outside ")
+    fault = refusal(resumable_records, assignment(), paths)
+    assert fault.startswith(f"{paths.records}: a score outside ")
+    assert f"{first['id']} (a score of 10000)" in fault
 
 
 def test_records_of_other_samples_are_refused_on_resume(paths: RecordPaths) -> None:
@@ -269,31 +267,15 @@ def test_records_of_other_samples_are_refused_on_resume(paths: RecordPaths) -> N
     other = dataclasses.replace(asked.task, samples=asked.task.samples[3:])
     settings = json.loads(paths.settings.read_text())
     paths.settings.write_text(json.dumps({**settings, "records": 17}))
-    with pytest.raises(BadInput, match=r"the plan changed, so 3 of 7 records belong to no sample"):
-        resumable_records(dataclasses.replace(asked, task=other), paths, resume=True)
+    assert "3 of 7 records" in refusal(resumable_records, dataclasses.replace(asked, task=other), paths)
 
 
 def test_records_without_readable_settings_are_refused(paths: RecordPaths) -> None:
     unfinished(assignment(), paths)
-    for content, resume in (("[1]", True), ("{", False), (None, True)):
+    for content in ("[1]", "{", None):
         paths.settings.unlink() if content is None else paths.settings.write_text(content)
-        with pytest.raises(BadInput, match=r"\.settings\.json: .*; delete .* name another --out"):
-            resumable_records(assignment(), paths, resume=resume)
-
-
-def test_a_kill_before_the_first_record_leaves_no_old_records_under_new_settings(
-    paths: RecordPaths, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A new run over a finished one of other settings, killed where it has just written its own settings."""
-    evaluated(Solver(), assignment(settings={"model": "old"}), paths)
-
-    def killed(*_: Any) -> None:
-        raise SystemExit
-
-    monkeypatch.setattr("accgate.evaluation.check.RecordWriter", killed)
-    with pytest.raises(SystemExit):
-        evaluated(Solver(), assignment(settings={"model": "new"}), paths)
-    assert resumable_records(assignment(settings={"model": "new"}), paths, resume=True) == []
+        for fault in (refusal(begin_anew, [paths]), refusal(resumable_records, assignment(), paths)):
+            assert re.search(r"\.settings\.json: .*; delete .* name another --out", fault)
 
 
 def test_a_folder_that_cannot_be_written_says_so(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import random
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, replace
 from itertools import pairwise
 from pathlib import Path
@@ -17,11 +17,12 @@ import pytest
 from accgate.config.tables import Model, Sampling
 from accgate.decision.comparison import compare_scores, decide
 from accgate.decision.evidence import evidence_of
-from accgate.decision.progress import early_stop
+from accgate.decision.progress import early_stop, watch_of
 from accgate.design import Choice, Data, Design, choose_test
 from accgate.engines import Reply, Request, RequestFailed
 from accgate.errors import BadInput, CannotEvaluate
-from accgate.evaluation.assignment import Assignment, Observer
+from accgate.evaluation.ahead import Prefix
+from accgate.evaluation.assignment import Assignment, Decides, Observer, StopRule
 from accgate.evaluation.check import evaluate
 from accgate.evaluation.outcome import Evaluation
 from accgate.evaluation.pair import SideBySide
@@ -30,10 +31,12 @@ from accgate.inputs.toml import TomlFile
 from accgate.planning.checks import Check
 from accgate.planning.model import PlannedModel
 from accgate.records.file import Record, RecordPaths, paths_of, read_records, to_line
+from accgate.records.log import empty_log
 from accgate.records.scores import Scores
 from accgate.tasks.task import Task
 from accgate.verdict import Verdict
 from tests.evaluation.serving import Toy
+from tests.support.cases import refusal
 from tests.support.gates import RIGHT, WRONG, questions, write_task
 from tests.support.loading import load_task
 
@@ -94,10 +97,11 @@ def evaluated(
     engine: Any,
     asked: Assignment,
     paths: RecordPaths,
-    stop_rule: Callable[[Sequence[Record]], bool] | None,
+    rule: Decides | StopRule | None,
     earlier: Sequence[Record] = (),
 ) -> Evaluation:
-    return asyncio.run(evaluate(engine, asked, paths, earlier=earlier, observer=Observer(), stop_rule=stop_rule))
+    rule = StopRule(rule) if callable(rule) else rule
+    return asyncio.run(evaluate(engine, asked, paths, earlier=earlier, observer=Observer(), stop_rule=rule))
 
 
 @pytest.mark.parametrize("seed", range(2))
@@ -149,17 +153,21 @@ def test_the_stop_rule_is_asked_again_where_the_beginning_has_grown_by_a_fiftiet
     assert N not in lengths  # the whole is decided, not stopped
 
 
+def test_the_fewest_samples_of_a_pass_count_with_all_their_repeats(paths: RecordPaths) -> None:
+    asked, rule = assignment(repeats=3), StopRule(lambda _: False, fewest=lambda: 20)
+    assert Prefix(rule, empty_log(paths.records, asked.task.samples.ids, 3), asked, 16).limits[0] == 60
+
+
 def test_a_run_that_lost_a_record_after_it_stopped_is(paths: RecordPaths) -> None:
     evaluated(Hurried(), assignment(), paths, StopsAfter(enough=60))
     lines = paths.records.read_bytes().splitlines(keepends=True)
     paths.records.write_bytes(b"".join(lines[:-1]))
-    with pytest.raises(BadInput, match=rf"holds {len(lines) - 1} records of an unfinished run; go on with --resume"):
-        refuse_unfinished(paths)
+    assert f"holds {len(lines) - 1} records of an unfinished run" in refusal(refuse_unfinished, paths)
 
 
 def test_a_stopped_run_that_is_begun_again_and_killed_is_unfinished(paths: RecordPaths) -> None:
     evaluated(Hurried(), assignment(), paths, StopsAfter(enough=60))
-    kept = resumable_records(assignment(), paths, resume=True)
+    kept = resumable_records(assignment(), paths)
 
     class Down(Hurried):
         async def complete(self, request: Request) -> Reply:
@@ -169,28 +177,12 @@ def test_a_stopped_run_that_is_begun_again_and_killed_is_unfinished(paths: Recor
 
     with pytest.raises(CannotEvaluate, match="down"):
         evaluated(Down(), assignment(), paths, None, kept)
-    with pytest.raises(BadInput, match="records of an unfinished run; go on with --resume"):
-        refuse_unfinished(paths)
-
-
-def test_a_resumed_run_that_had_stopped_decides_again_without_a_question(paths: RecordPaths) -> None:
-    evaluated(Hurried(), assignment(), paths, StopsAfter(enough=60))
-    before = read_records(paths.records)
-    kept = resumable_records(assignment(), paths, resume=True)
-    assert set(kept) == set(before)
-    engine, stop_rule = Hurried(10), StopsAfter(enough=60)
-    again = evaluated(engine, assignment(), paths, stop_rule, kept)
-    assert engine.asked == []
-    assert again.stopped
-    assert len(stop_rule.shown) == 1
-    assert [record.id for record in again.records] == IDS[: len(again.records)]
-    assert set(read_records(paths.records)) == set(before)
-    refuse_unfinished(paths)
+    assert "go on with --resume" in refusal(refuse_unfinished, paths)
 
 
 def test_a_resumed_run_that_does_not_decide_yet_goes_on_with_what_is_missing(paths: RecordPaths) -> None:
     evaluated(Hurried(), assignment(), paths, StopsAfter(enough=60))
-    kept = resumable_records(assignment(), paths, resume=True)
+    kept = resumable_records(assignment(), paths)
     engine = Hurried(1)
     again = evaluated(engine, assignment(), paths, StopsAfter(enough=150), kept)
     assert again.stopped
@@ -205,7 +197,7 @@ def test_failed_samples_are_looked_at_too_and_asked_again_on_resume(paths: Recor
     assert found.stopped
     assert [record.id for record in found.failed] == broken
     refuse_unfinished(paths)
-    kept = resumable_records(assignment(), paths, resume=True)
+    kept = resumable_records(assignment(), paths)
     assert not {record.id for record in kept} & set(broken)
     engine = Hurried(1)
     again = evaluated(engine, assignment(), paths, StopsAfter(enough=60), kept)
@@ -227,28 +219,10 @@ def test_an_error_of_the_stop_rule_ends_the_evaluation_and_leaves_nothing_in_fli
         return False
 
     engine = Hurried()
-    with pytest.raises(BadInput, match="out of bounds"):
-        evaluated(engine, assignment(), paths, stop_rule)
+    assert "out of bounds" in refusal(evaluated, engine, assignment(), paths, stop_rule)
     assert engine.in_flight == 0
     assert len(engine.asked) < N
     assert [record.key for record in read_records(paths.records)] == engine.finished
-
-
-@pytest.mark.parametrize("stop_rule", [None, StopsAfter(10**9)])
-def test_a_cancelled_evaluation_leaves_nothing_in_flight(paths: RecordPaths, stop_rule: StopsAfter | None) -> None:
-    async def work() -> None:
-        running = asyncio.create_task(evaluate(engine, assignment(), paths, observer=Observer(), stop_rule=stop_rule))
-        while len(engine.finished) < 40:  # noqa: ASYNC110
-            await asyncio.sleep(0)
-        running.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await running
-        assert engine.in_flight == 0
-
-    engine = Hurried()
-    asyncio.run(work())
-    with pytest.raises(BadInput, match="unfinished"):
-        refuse_unfinished(paths)
 
 
 def check(task: Task, *, repeats: int = 1, reference: Sequence[float] | None = None, **design: Any) -> Check:
@@ -264,9 +238,8 @@ def check(task: Task, *, repeats: int = 1, reference: Sequence[float] | None = N
 
 def gate(engine: Hurried, made: Check, paths: RecordPaths) -> tuple[Verdict, Evaluation]:
     """Evaluate with the stop rule of a check, then decide."""
-    stop_rule = early_stop(made)
     asked = assignment(task=made.task, repeats=made.repeats)
-    found = evaluated(engine, asked, paths, stop_rule)
+    found = evaluated(engine, asked, paths, watch_of(made).stop_rule)
     (verdict,) = decide([evidence_of(made, found.records, stopped=found.stopped)])
     return verdict, found
 

@@ -32,7 +32,7 @@ OPTIONS = {"choices.options": '{{ ["w", "x", "y", "z"] | tojson }}', "target": "
     ],
 )
 def test_a_reference_that_leaves_no_room_is_refused(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], n: int, right: int, keys: dict[str, Any], fault: str | None
+    tmp_path: Path, capsys, n: int, right: int, keys: dict[str, Any], fault: str | None
 ) -> None:
     project = Project(tmp_path, n=n)
     (tmp_path / "toxicity.py").write_text("def rate(answer, target):\n    return 0.0\n")

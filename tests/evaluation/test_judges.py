@@ -17,8 +17,8 @@ from accgate.evaluation.run import evaluate_checks
 from accgate.inputs.toml import read_toml
 from accgate.records.file import paths_of, read_records
 from accgate.references.store import find_reference
-from tests.evaluation.serving import checks_of, configure, merge, served_by
-from tests.support.gates import said, write_task
+from tests.evaluation.serving import checks_of, command, configure, merge, served_by
+from tests.support.gates import refused, said, write_task
 from tests.support.servers import Fault, Server
 
 N = 40
@@ -30,25 +30,19 @@ JUDGES: list[tuple[dict[str, Any], str | None, str]] = [
 
 
 @pytest.fixture
-def model() -> Iterator[Server]:
-    with Server() as made:
-        yield made
-
-
-@pytest.fixture
-def judge(tmp_path: Path, model: Server) -> Iterator[Server]:
+def judge(tmp_path: Path, server: Server) -> Iterator[Server]:
     with Server(answer=lambda prompt: "1" if prompt.endswith(" 2") else "5") as made:
         serve(made, FIRST, "org/first-70b")
         rows = [{"q": f"What is {i} + 1?", "a": "x"} for i in range(N)]
         write_task(tmp_path, "sums", rows, metric="judge", judge__rubric="1 + 4 {{ reply }}")
-        write(tmp_path, model, made)
+        write(tmp_path, server, made)
         yield made
 
 
-def write(folder: Path, model: Server, judge: Server, **options: Any) -> None:
+def write(folder: Path, server: Server, judge: Server, **options: Any) -> None:
     tables = {
         "gate": {"max_failed": 0},
-        "models.m": served_by(model.url, concurrency=1),
+        "models.m": served_by(server.url, concurrency=1),
         "judges.j": served_by(judge.url, concurrency=1, **options),
         "tasks.sums": {"file": "sums.toml", "judge": "j", "target": 50.0},
     }
@@ -61,7 +55,7 @@ def serve(judge: Server, says: dict[str, Any], root: str | None) -> None:
 
 
 def run(folder: Path, *arguments: str) -> int:
-    return main(["run", str(folder / "accuracy.toml"), "--quiet", *arguments])
+    return command(folder, "run", *arguments)
 
 
 def begun(folder: Path, judge: Server) -> list[str]:
@@ -95,7 +89,7 @@ def scored(folder: Path) -> int:
 
 @pytest.mark.parametrize(("says", "root", "key"), JUDGES)
 def test_a_resumed_run_mixes_the_marks_of_no_other_judge(
-    tmp_path: Path, judge: Server, says: dict[str, Any], root: str | None, key: str, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, judge: Server, says: dict[str, Any], root: str | None, key: str, capsys
 ) -> None:
     resume = begun(tmp_path, judge)
     before = scored(tmp_path / "out")
@@ -108,32 +102,28 @@ def test_a_resumed_run_mixes_the_marks_of_no_other_judge(
             (check,) = checks_of(tmp_path / "out")
             assert check["reasons"][0].startswith(f"judge j: {judge.url} changed in the middle of the run: {key} was ")
         else:
-            assert code == 2
-            assert "its records were marked by judge j with listed " in said(capsys)
+            assert "its records were marked by judge j with listed " in refused(capsys, code)
         assert scored(tmp_path / "out") == before
     serve(judge, FIRST, None)
     assert run(tmp_path, *resume) == 0
     assert scored(tmp_path / "out") == N
 
 
-def test_fingerprints_of_a_judge_that_its_options_name_may_mix(tmp_path: Path, model: Server, judge: Server) -> None:
+def test_fingerprints_of_a_judge_that_its_options_name_may_mix(tmp_path: Path, server: Server, judge: Server) -> None:
     resume = begun(tmp_path, judge)
     serve(judge, OTHER_BUILD, None)
-    write(tmp_path, model, judge, fingerprints=["a", "b"])
+    write(tmp_path, server, judge, fingerprints=["a", "b"])
     assert run(tmp_path, *resume) == 0
     assert settings(tmp_path / "out")["judge_served"]["system_fingerprint"] == ["a", "b"]
 
 
-def test_shards_that_two_judges_marked_are_not_merged(
-    tmp_path: Path, judge: Server, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_shards_that_two_judges_marked_are_not_merged(tmp_path: Path, judge: Server, capsys) -> None:
     parts = [tmp_path / "one", tmp_path / "two"]
     assert run(tmp_path, "--shard", "1/2", "--out", str(parts[0])) == 0
     for says, root, key in JUDGES:
         serve(judge, says, root)
         assert run(tmp_path, "--shard", "2/2", "--out", str(parts[1])) == 0
-        assert merge(tmp_path, parts) == 2
-        assert f"judge j: {key} is " in said(capsys)
+        assert f"judge j: {key} is " in refused(capsys, merge(tmp_path, parts))
     assert not (tmp_path / "merged").exists()
     serve(judge, FIRST, None)
     assert run(tmp_path, "--shard", "2/2", "--out", str(parts[1])) == 0
@@ -187,7 +177,7 @@ def pair(folder: Path) -> None:
 
 def record(folder: Path, *arguments: str) -> int:
     out = folder / f"recorded-{len(list(folder.glob('recorded-*')))}"
-    return main(["record", str(folder / "accuracy.toml"), "--quiet", "--out", str(out), *arguments])
+    return command(folder, "record", "--out", str(out), *arguments)
 
 
 def reason_of(folder: Path) -> str:
@@ -259,10 +249,10 @@ def test_where_one_side_does_not_say_who_marked_nothing_is_refused(gate: Path, j
 
 @pytest.mark.parametrize(("recorded", "options"), [(["a", "b"], []), (["a", "c"], ["b", "c", "a"])])
 def test_fingerprints_that_overlap_or_that_the_judges_options_name_are_no_other_judge(
-    gate: Path, judge: Server, model: Server, recorded: list[str], options: list[str]
+    gate: Path, judge: Server, server: Server, recorded: list[str], options: list[str]
 ) -> None:
     replace_judge(gate, 'system_fingerprint = "a"', f"system_fingerprint = {json.dumps(recorded)}")
-    write(gate, model, judge, **({"fingerprints": options} if options else {}))
+    write(gate, server, judge, **({"fingerprints": options} if options else {}))
     pair(gate)
     serve(judge, OTHER_BUILD, None)
     assert gated(gate) == 0
@@ -282,7 +272,7 @@ def test_lists_of_a_hosted_api_that_change_by_themselves_are_no_other_judge(gate
     assert "listed" not in judge_of(gate)
 
 
-def test_verify_refuses_a_pass_on_marks_of_another_judge(gate: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_verify_refuses_a_pass_on_marks_of_another_judge(gate: Path, capsys) -> None:
     assert gated(gate) == 0
     edit_judge(gate / "out", system_fingerprint="b")
     assert verify(gate) == 2
@@ -326,7 +316,7 @@ def test_a_run_that_broke_off_goes_on_with_the_references_judge_only(gate: Path,
 
 
 def test_no_run_is_added_to_a_reference_that_another_judge_marked_meanwhile(
-    gate: Path, judge: Server, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    gate: Path, judge: Server, monkeypatch: pytest.MonkeyPatch, capsys
 ) -> None:
     def before_another_is_recorded(*args: Any, **keys: Any) -> Any:
         evaluated = evaluate_checks(*args, **keys)
@@ -384,9 +374,7 @@ def test_a_file_of_the_judge_with_another_content_is_another_judge(gate: Path, j
     assert judge.seen == []
 
 
-def test_compare_refuses_files_whose_sidecars_name_two_judges(
-    gate: Path, judge: Server, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_compare_refuses_files_whose_sidecars_name_two_judges(gate: Path, judge: Server, capsys) -> None:
     scores, records = toml_of(gate).with_suffix(".scores.csv"), paths_of(gate / "out", "m", "sums").records
     assert gated(gate) == 0
     assert main(["compare", str(scores), str(records)]) == 0

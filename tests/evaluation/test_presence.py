@@ -26,12 +26,6 @@ AWAY = "http://127.0.0.1:9/v1"
 
 
 @pytest.fixture
-def first() -> Iterator[Server]:
-    with Server() as made:
-        yield made
-
-
-@pytest.fixture
 def second() -> Iterator[Server]:
     with Server() as made:
         yield made
@@ -76,56 +70,56 @@ def serves(server: Server, *names: str) -> None:
 
 @pytest.mark.parametrize(("command", "more"), [("record", []), ("run", ["--shard", "1/2"])])
 def test_a_model_that_its_server_lacks_ends_the_run_before_any_is_asked(
-    tmp_path: Path, first: Server, second: Server, command: str, more: list[str], capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, server: Server, second: Server, command: str, more: list[str], capsys
 ) -> None:
     serves(second, "toy-8b")
-    write(tmp_path, a=asked_of(first.url), b=asked_of(second.url, "toy-8"), c=asked_of(second.url, "toi-8b"))
+    write(tmp_path, a=asked_of(server.url), b=asked_of(second.url, "toy-8"), c=asked_of(second.url, "toi-8b"))
     assert run(tmp_path, *more, command=command) == 2
     told = said(capsys)
     for name, model in (("b", "toy-8"), ("c", "toi-8b")):  # all that is wrong at once
         lacks = f"models.{name}.model: is '{model}', which {second.url} does not serve"
         assert f"{lacks}; the server has toy-8b; did you" in told
-    assert (first.seen, second.seen) == ([], [])
+    assert (server.seen, second.seen) == ([], [])
     assert not (tmp_path / "out" / "accgate.json").exists()
 
 
 @pytest.mark.parametrize("command", ["run", "ab"])
 def test_a_judge_of_a_later_task_is_looked_for_first(
-    tmp_path: Path, first: Server, second: Server, command: str, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, server: Server, second: Server, command: str, capsys
 ) -> None:
-    judged(tmp_path, first.url, one=second.url, other=second.url)
+    judged(tmp_path, server.url, one=second.url, other=second.url)
     serves(second, "toy")
     config = tmp_path / "accuracy.toml"
     before, _, after = config.read_text().partition("[judges.other]")
     text = f"{before}[judges.other]{after.replace('toy', 'toi', 1)}"
-    config.write_text(text + table("models.b", asked_of(first.url)))
+    config.write_text(text + table("models.b", asked_of(server.url)))
     where = ["ab", "a", "b", "--config", str(config)] if command == "ab" else ["run", str(config)]
     assert main([*where, "--out", str(tmp_path / "out"), "--quiet"]) == 2
     assert "judges.other.model: is 'toi', which" in said(capsys)
-    assert (first.seen, second.seen) == ([], [])
+    assert (server.seen, second.seen) == ([], [])
 
 
-def test_each_server_is_asked_once_before_and_once_in_its_turn(tmp_path: Path, first: Server, second: Server) -> None:
-    write(tmp_path, a=asked_of(first.url), b=asked_of(second.url))
+def test_each_server_is_asked_once_before_and_once_in_its_turn(tmp_path: Path, server: Server, second: Server) -> None:
+    write(tmp_path, a=asked_of(server.url), b=asked_of(second.url))
     assert run(tmp_path) in {0, 4}
-    assert (first.listings, second.listings) == (1, 2)  # the first one's turn comes at once
-    judged(tmp_path, first.url, one=second.url)
-    second.answer, first.listings, second.listings = marks, 0, 0
+    assert (server.listings, second.listings) == (1, 2)  # the first one's turn comes at once
+    judged(tmp_path, server.url, one=second.url)
+    second.answer, server.listings, second.listings = marks, 0, 0
     assert run(tmp_path, "--tasks", "of_one") in {0, 4}
-    assert (first.listings, second.listings) == (1, 1)
+    assert (server.listings, second.listings) == (1, 1)
 
 
 def test_a_server_that_does_not_answer_is_told_at_once_and_leaves_the_others_decided(
-    tmp_path: Path, first: Server, caplog: pytest.LogCaptureFixture
+    tmp_path: Path, server: Server, caplog: pytest.LogCaptureFixture
 ) -> None:
-    write(tmp_path, a=asked_of(first.url), b=asked_of(AWAY))
+    write(tmp_path, a=asked_of(server.url), b=asked_of(AWAY))
     told: list[str] = []
 
     def answer(_: str) -> str:
         told.extend(record.getMessage() for record in caplog.records)
         return "1"
 
-    first.answer = answer
+    server.answer = answer
     with caplog.at_level(logging.WARNING):
         assert run(tmp_path) == 3
     assert told[0].startswith(f"model b: {AWAY}: ")
@@ -135,8 +129,8 @@ def test_a_server_that_does_not_answer_is_told_at_once_and_leaves_the_others_dec
 
 
 def test_resume_asks_no_server_of_a_finished_model(tmp_path: Path, second: Server) -> None:
-    with Server() as first:
-        write(tmp_path, a=asked_of(first.url), b=asked_of(second.url))
+    with Server() as server:
+        write(tmp_path, a=asked_of(server.url), b=asked_of(second.url))
         second.fault_of = lambda _: Fault(401) if len(second.seen) > N // 2 else None
         assert run(tmp_path) == 3
         (done, _), kept = checks(tmp_path), paths_of(tmp_path / "out", "a", "arithmetic").records.read_bytes()
@@ -154,8 +148,8 @@ def test_resume_asks_no_server_of_a_finished_model(tmp_path: Path, second: Serve
 
 
 def test_resume_asks_no_server_of_a_model_that_was_decided_early(tmp_path: Path) -> None:
-    with Server() as first:
-        write(tmp_path, a=asked_of(first.url))
+    with Server() as server:
+        write(tmp_path, a=asked_of(server.url))
         config = tmp_path / "accuracy.toml"
         config.write_text(config.read_text().replace("target = 1.0", "theta = 60.0"))
         assert run(tmp_path, command="record") == 0
@@ -170,19 +164,19 @@ def test_resume_asks_no_server_of_a_model_that_was_decided_early(tmp_path: Path)
 
 
 def test_finished_records_that_are_removed_before_their_turn_make_an_error(
-    tmp_path: Path, first: Server, second: Server
+    tmp_path: Path, server: Server, second: Server
 ) -> None:
-    write(tmp_path, a=asked_of(first.url), b=asked_of(second.url))
+    write(tmp_path, a=asked_of(server.url), b=asked_of(second.url))
     assert run(tmp_path) in {0, 4}
     unfinished, finished = (paths_of(tmp_path / "out", name, "arithmetic").records for name in "ab")
     unfinished.unlink()
-    answer = first.answer
+    answer = server.answer
 
     def while_one_removes_them(prompt: str) -> Any:
         finished.unlink(missing_ok=True)
         return answer(prompt)
 
-    first.answer = while_one_removes_them
+    server.answer = while_one_removes_them
     assert run(tmp_path, "--resume") == 3
     asked, removed = checks(tmp_path)
     assert asked["candidate"]["mean"] is not None
@@ -192,43 +186,43 @@ def test_finished_records_that_are_removed_before_their_turn_make_an_error(
 
 @pytest.mark.parametrize("answered", [N, N // 2])
 def test_another_model_than_a_later_tasks_is_asked_once_and_nothing_of_it_is_recorded(
-    tmp_path: Path, first: Server, answered: int
+    tmp_path: Path, server: Server, answered: int
 ) -> None:
     for name in ("new", "old"):
         rows = [{"q": f"What is {i} + 1?", "a": f"{i + 1} {name}"} for i in range(N)]
         write_task(tmp_path, name, rows)
-    tables: dict[str, Any] = {"gate": {"max_failed": 0.0}, "models.a": asked_of(first.url)}
+    tables: dict[str, Any] = {"gate": {"max_failed": 0.0}, "models.a": asked_of(server.url)}
     new, old = ({f"tasks.{name}": {"file": f"{name}.toml", "target": 1.0}} for name in ("new", "old"))
     configure(tmp_path, tables | old)
-    first.says = {"system_fingerprint": "a"}
-    first.fault_of = lambda _: Fault(401) if len(first.seen) > answered else None
+    server.says = {"system_fingerprint": "a"}
+    server.fault_of = lambda _: Fault(401) if len(server.seen) > answered else None
     assert run(tmp_path) == (3 if answered < N else 4)
-    first.fault_of = None
+    server.fault_of = None
     configure(tmp_path, tables | new | old)
-    first.says = {"system_fingerprint": "b"}
-    first.seen.clear()
+    server.says = {"system_fingerprint": "b"}
+    server.seen.clear()
     assert run(tmp_path, "--resume") == 3
-    assert len(first.seen) == 1
-    first.says = {"system_fingerprint": "a"}
+    assert len(server.seen) == 1
+    server.says = {"system_fingerprint": "a"}
     assert run(tmp_path, "--resume") in {0, 1, 4}
     assert [check["n"] for check in checks(tmp_path)] == [N, N]
 
 
-def test_resume_asks_a_model_again_whose_samples_failed(tmp_path: Path, first: Server, second: Server) -> None:
-    write(tmp_path, a=asked_of(first.url), b=asked_of(second.url))
+def test_resume_asks_a_model_again_whose_samples_failed(tmp_path: Path, server: Server, second: Server) -> None:
+    write(tmp_path, a=asked_of(server.url), b=asked_of(second.url))
     config = tmp_path / "accuracy.toml"
     config.write_text(config.read_text().replace("max_failed = 0.0", "max_failed = 0.5"))
-    first.faults.append(Fault(400))
+    server.faults.append(Fault(400))
     run(tmp_path)
-    first.seen.clear()
+    server.seen.clear()
     second.listings = 0
     run(tmp_path, "--resume")
-    assert (len(first.seen), second.listings) == (1, 0)
+    assert (len(server.seen), second.listings) == (1, 0)
 
 
-def test_resume_asks_no_judge_of_a_finished_task(tmp_path: Path, first: Server, second: Server) -> None:
+def test_resume_asks_no_judge_of_a_finished_task(tmp_path: Path, server: Server, second: Server) -> None:
     with Server(answer=marks) as judge:
-        judged(tmp_path, first.url, one=judge.url, other=second.url)
+        judged(tmp_path, server.url, one=judge.url, other=second.url)
         second.answer = marks
         second.fault_of = lambda _: Fault(401) if len(second.seen) > N // 2 else None
         assert run(tmp_path) == 3
@@ -239,44 +233,44 @@ def test_resume_asks_no_judge_of_a_finished_task(tmp_path: Path, first: Server, 
 
 @pytest.mark.parametrize("command", ["run", "record"])
 def test_a_server_that_has_its_model_no_more_ends_the_run_and_what_was_evaluated_is_kept(
-    tmp_path: Path, first: Server, second: Server, command: str, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, server: Server, second: Server, command: str, capsys
 ) -> None:
-    write(tmp_path, a=asked_of(first.url), b=asked_of(second.url))
+    write(tmp_path, a=asked_of(server.url), b=asked_of(second.url))
 
     def answer(_: str) -> str:
         serves(second, "other")
         return "1"
 
-    first.answer = answer
+    server.answer = answer
     assert run(tmp_path, command=command) == 2
     told = said(capsys)
     assert f"models.b.model: is 'toy', which {second.url} does not serve" in told
     assert "finished samples are kept; correct that, then go on with --resume" in told
     serves(second, "toy")
-    first.seen.clear()
+    server.seen.clear()
     low = ["--accept-low"] if command == "record" else []  # every reply is "1"
     assert run(tmp_path, "--resume", *low, command=command) in {0, 4}
-    assert first.seen == []
+    assert server.seen == []
 
 
 def test_a_server_that_is_gone_in_its_turn_is_an_error_of_its_model_and_the_rest_is_kept(
-    tmp_path: Path, first: Server, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, server: Server, capsys
 ) -> None:
     with Server() as second:
-        write(tmp_path, a=asked_of(first.url), b=asked_of(second.url))
+        write(tmp_path, a=asked_of(server.url), b=asked_of(second.url))
 
         def answer(_: str) -> str:
             second.loading, second.loading_fault = 99, Fault(500)
             return "1"
 
-        first.answer = answer
+        server.answer = answer
         assert run(tmp_path) == 3
         assert "accgate run --resume" in " ".join(capsys.readouterr().out.split())
         assert checks(tmp_path)[1]["reasons"][0].startswith(f"cannot reach {second.url}: HTTP 500")
-        first.seen.clear()
+        server.seen.clear()
         second.loading = 0
         assert run(tmp_path, "--resume") in {0, 4}
-        assert first.seen == []
+        assert server.seen == []
 
 
 def test_servers_that_the_run_may_start_itself_are_not_looked_for(tmp_path: Path) -> None:

@@ -62,7 +62,7 @@ def counts(replies: int, **others: int) -> dict[str, int]:
 class Gate:
     """A gate of sums on a server that answers in shapes."""
 
-    def __init__(self, folder: Path, server: Server, capsys: pytest.CaptureFixture[str]) -> None:
+    def __init__(self, folder: Path, server: Server, capsys) -> None:
         self.folder, self.server, self._capsys = folder, server, capsys
         self.write()
 
@@ -105,7 +105,7 @@ class Gate:
 
 
 @pytest.fixture
-def gate(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Iterator[Gate]:
+def gate(tmp_path: Path, capsys) -> Iterator[Gate]:
     with Server() as server:
         yield Gate(tmp_path, server, capsys)
 

@@ -16,7 +16,7 @@ from accgate.guard.reference_rules import ReferencePair
 from accgate.records.file import paths_of, read_records
 from accgate.references.store import read_reference
 from tests.evaluation.serving import configure, served_by
-from tests.support.gates import Project, contents, questions, said, write_task
+from tests.support.gates import Project, contents, questions, refused, said, write_task
 from tests.support.servers import Server
 
 N = 60
@@ -81,7 +81,7 @@ class Gate:
 
 
 def test_a_newer_reader_reads_reference_and_run_alike_and_the_old_ones_stay(
-    tmp_path: Path, server: Server, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, server: Server, capsys
 ) -> None:
     gate = Gate(tmp_path, server)
     assert (gate.record(), gate.run()) == (0, 0)
@@ -92,12 +92,11 @@ def test_a_newer_reader_reads_reference_and_run_alike_and_the_old_ones_stay(
     old = shutil.copytree(gate.reference.parent, tmp_path / "old") / gate.reference.name
     gate.reads(NEW)
     capsys.readouterr()
-    assert gate.run(out="other") == 2
-    assert "accgate record --reread" in said(capsys)
+    assert "accgate record --reread" in refused(capsys, gate.run(out="other"))
     assert main(["record", str(gate.config), "--reread"]) == 0
     text = capsys.readouterr().out
     assert main(["verify", str(gate.out), "--config", str(gate.config)]) == 2
-    assert "score its kept replies anew (`accgate rerun RUN --reread`)" in said(capsys)
+    assert "`accgate rerun RUN --reread`" in said(capsys)
     assert gate.reread() == 0
     text += capsys.readouterr().out
     assert text.count("20 of 60 readings changed: 20") == 2
@@ -118,9 +117,7 @@ def test_a_newer_reader_reads_reference_and_run_alike_and_the_old_ones_stay(
     assert gate.run(out="other") == 0
 
 
-def test_runs_of_several_answers_and_merged_shards_are_read_anew(
-    tmp_path: Path, server: Server, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_runs_of_several_answers_and_merged_shards_are_read_anew(tmp_path: Path, server: Server, capsys) -> None:
     gate = Gate(tmp_path, server, task={"repeats": 2})
     assert gate.record("--runs", "2") == 0
     parts = [str(tmp_path / part) for part in "ab"]
@@ -143,9 +140,7 @@ def test_runs_of_several_answers_and_merged_shards_are_read_anew(
     assert (result["shards"], result["checks"][0]["reference"]["mean"]) == (2, 100.0)
 
 
-def test_an_early_stop_holds_only_where_the_new_readings_decide_too(
-    tmp_path: Path, server: Server, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_an_early_stop_holds_only_where_the_new_readings_decide_too(tmp_path: Path, server: Server, capsys) -> None:
     gate = Gate(tmp_path, server, gate={"early_stopping": True}, task={"theta": 30.0, "num_samples": N})
     gate.reads(NEW)
     server.answer = lambda prompt: reply(prompt).replace("makes", "equals")
@@ -167,7 +162,7 @@ def test_an_early_stop_holds_only_where_the_new_readings_decide_too(
     assert len(gate.scores()) > count
 
 
-def test_what_needs_more_than_the_reply_is_left_to_a_resumed_run(tmp_path: Path, server: Server, capsys: Any) -> None:
+def test_what_needs_more_than_the_reply_is_left_to_a_resumed_run(tmp_path: Path, server: Server, capsys) -> None:
     with Server(answer=lambda prompt: str(3 + len(prompt) % 2)) as marks:
         tables = {"judges.j": served_by(marks.url)}
         judged = {"metric": "judge", "judge": {"rubric": "Mark {{ reply }} from 1 to 5"}}
@@ -190,7 +185,7 @@ def test_what_needs_more_than_the_reply_is_left_to_a_resumed_run(tmp_path: Path,
     ({"target": "{{ a }}.0"}, "is not among those asked now; the model has to be asked again"),
 ])  # fmt: skip
 def test_a_reference_of_another_prompt_cannot_be_read_anew(
-    tmp_path: Path, server: Server, keys: dict[str, Any], words: str, capsys: Any
+    tmp_path: Path, server: Server, keys: dict[str, Any], words: str, capsys
 ) -> None:
     gate = Gate(tmp_path, server)
     assert gate.record() == 0
@@ -201,9 +196,7 @@ def test_a_reference_of_another_prompt_cannot_be_read_anew(
     assert contents(gate.reference.parent) == before
 
 
-def test_a_run_without_a_reply_is_left_to_a_resumed_run(
-    tmp_path: Path, server: Server, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_run_without_a_reply_is_left_to_a_resumed_run(tmp_path: Path, server: Server, capsys) -> None:
     gate = Gate(tmp_path, server, task={"target": 10.0})
     assert gate.run() == 0
     path = paths_of(gate.out, "m", "sums").records
@@ -213,7 +206,7 @@ def test_a_run_without_a_reply_is_left_to_a_resumed_run(
     assert re.search(r"not read anew: sample \w+ has no kept reply", capsys.readouterr().out)
 
 
-def test_a_check_that_cannot_be_read_anew_and_is_scored_as_before_stays_as_it_is(tmp_path: Path, capsys: Any) -> None:
+def test_a_check_that_cannot_be_read_anew_and_is_scored_as_before_stays_as_it_is(tmp_path: Path, capsys) -> None:
     project = Project(tmp_path, n=N).recorded([100.0] * N)
     assert project.run() == 0
     capsys.readouterr()
@@ -224,14 +217,13 @@ def test_a_check_that_cannot_be_read_anew_and_is_scored_as_before_stays_as_it_is
     assert old == new
 
 
-def test_a_reference_without_replies_says_so(tmp_path: Path, server: Server, capsys: Any) -> None:
+def test_a_reference_without_replies_says_so(tmp_path: Path, server: Server, capsys) -> None:
     gate = Gate(tmp_path, server)
     assert gate.record("--no-replies") == 0
     gate.reads(NEW)
     assert main(["record", str(gate.config), "--reread"]) == 2
     assert "has no kept reply; the model has to be asked again" in " ".join(capsys.readouterr().out.split())
-    assert gate.run() == 2
-    assert "--reread" not in said(capsys)
+    assert "--reread" not in refused(capsys, gate.run())
 
 
 def test_an_empty_reply_of_a_reference_keeps_its_score(tmp_path: Path, server: Server) -> None:
@@ -258,7 +250,7 @@ def test_code_runs_again_in_the_sandbox(tmp_path: Path, server: Server) -> None:
     assert set(gate.scores()) == {100.0}
 
 
-def test_a_stated_confidence_is_read_anew_too(tmp_path: Path, server: Server, capsys: Any) -> None:
+def test_a_stated_confidence_is_read_anew_too(tmp_path: Path, server: Server, capsys) -> None:
     server.answer = lambda prompt: reply(prompt) + " Sure: {0}%. Confidence: 9{0}%".format(int(prompt.split()[2]) % 2)
     first = {"confidence": {"by": "reply", "regex": r"Sure: (\d+%)"}, "aggregate": "ece"}
     gate = Gate(tmp_path, server, **first)
@@ -276,7 +268,7 @@ def test_a_stated_confidence_is_read_anew_too(tmp_path: Path, server: Server, ca
     (r"Always: (\d+%)", "confidences are 0.5"),
 ])  # fmt: skip
 def test_a_reference_that_shows_nothing_once_it_is_read_anew_stays(
-    tmp_path: Path, server: Server, regex: str, words: str, capsys: Any
+    tmp_path: Path, server: Server, regex: str, words: str, capsys
 ) -> None:
     server.answer = lambda prompt: reply(prompt) + f" Sure: 3{int(prompt.split()[2]) % 2}%. Always: 50%"
     gate = Gate(tmp_path, server, confidence={"by": "reply", "regex": r"Sure: (\d+%)"}, aggregate="ece")
@@ -298,6 +290,5 @@ def test_a_reference_that_shows_nothing_once_it_is_read_anew_stays(
     (["rerun", "out", "--reread", "--task", "sums"], "--reread decides a whole run"),
     (["rerun", "out", "--flips", "--html"], "are for --reread"),
 ])  # fmt: skip
-def test_options_that_mean_nothing_with_it_are_refused(args: list[str], words: str, capsys: Any) -> None:
-    assert main(args) == 2
-    assert words in said(capsys)
+def test_options_that_mean_nothing_with_it_are_refused(args: list[str], words: str, capsys) -> None:
+    assert words in refused(capsys, main(args))

@@ -6,8 +6,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from accgate.cli.main import main
 from accgate.evaluation.sameness import FEWEST, sameness_fault, sameness_note
 from accgate.records.file import Record
@@ -87,9 +85,7 @@ def test_one_answer_to_everything_is_told(columns: Mapping[str, Any], note: str 
     assert sameness_note(records(**columns)) == note
 
 
-def test_a_judge_that_marks_all_alike_makes_no_reference_and_no_pass(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_judge_that_marks_all_alike_makes_no_reference_and_no_pass(tmp_path: Path, capsys) -> None:
     write_task(tmp_path, rows=ROWS[:FEWEST], **JUDGED)
     with Server() as model, Server(lambda _: "5") as judge:
         task = {"file": "sums.toml", "judge": "j", "target": 50}

@@ -15,7 +15,7 @@ import pytest
 from accgate.config.tables import Sampling
 from accgate.engines import Reply, Request, RequestFailed
 from accgate.engines.base import LogProbs
-from accgate.errors import BadInput, CannotEvaluate
+from accgate.errors import CannotEvaluate
 from accgate.evaluation.assignment import Assignment
 from accgate.evaluation.rereading import rescore
 from accgate.evaluation.sample import Asker
@@ -25,7 +25,7 @@ from accgate.tasks.choices import chosen_label
 from accgate.tasks.lm_eval.requests import LmEvalRequest, responses_of
 from accgate.tasks.task import Task
 from tests.evaluation.serving import Toy
-from tests.support.cases import each
+from tests.support.cases import each, refusal
 from tests.support.gates import toml, write_lines
 from tests.support.loading import load_task
 
@@ -329,8 +329,7 @@ def test_images_come_before_the_prompt_and_count_in_the_id(tmp_path: Path) -> No
     (tmp_path / "one.png").write_bytes(png + b"1")
     assert task_of(tmp_path, [{**SUMS[0], "image": "one.png"}], **settings).samples[0].id != task.samples[0].id
     (tmp_path / "one.png").write_bytes(b"text")
-    with pytest.raises(BadInput, match="holds no image"):
-        task_of(tmp_path, [{**SUMS[0], "image": "one.png"}], **settings)
+    assert "holds no image" in refusal(task_of, tmp_path, [{**SUMS[0], "image": "one.png"}], **settings)
 
 
 def test_records_are_scored_again_only_where_the_reply_is_all_it_takes(tmp_path: Path) -> None:
@@ -339,8 +338,7 @@ def test_records_are_scored_again_only_where_the_reply_is_all_it_takes(tmp_path:
     assert rescore(task, task.samples[0], record) == record
     attacked = task_of(tmp_path, SUMS, **ATTACKED)
     done = asked(attacked, Oracle({"1 + 1": "2", "one plus one": "3"}))
-    with pytest.raises(BadInput, match="more than the recorded replies"):
-        rescore(attacked, attacked.samples[0], done)
+    assert "more than the recorded replies" in refusal(rescore, attacked, attacked.samples[0], done)
     content = replace(attacked.content, attack=())
     plain = replace(attacked, definition=replace(attacked.definition, content=content))
     assert rescore(plain, attacked.samples[0], done).score == 100.0
@@ -356,8 +354,8 @@ def test_recorded_calls_and_reasoning_are_scored_again_as_they_were_read(tmp_pat
     task = task_of(tmp_path, SUMS, **PLAIN, metric="exact_match")
     record = asked(task, Oracle({"": thought}))
     assert (record.score, rescore(task, task.samples[0], record)) == (100.0, record)
-    with pytest.raises(BadInput, match="the whole reasoning, which records do not keep"):
-        rescore(replace(task, definition=task.definition.with_reasoning("keep")), task.samples[0], record)
+    keeping = replace(task, definition=task.definition.with_reasoning("keep"))
+    assert "need the whole reasoning" in refusal(rescore, keeping, task.samples[0], record)
 
 
 def test_a_reply_without_answer_and_confidence_is_wrong_and_sure(tmp_path: Path) -> None:

@@ -10,10 +10,10 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from syrupy.assertion import SnapshotAssertion
 
 from accgate.config.tables import Sampling
 from accgate.engines.base import Reply
-from accgate.errors import BadInput
 from accgate.evaluation.presence import crowding
 from accgate.evaluation.scoring import ByJudge, ByRunning
 from accgate.sandbox.process import Limits
@@ -21,6 +21,7 @@ from accgate.sandbox.runner import CannotConfine, Sandbox, confinement
 from accgate.tasks.sample import sample_id
 from accgate.tasks.task import Task
 from tests.evaluation.test_sample import Oracle, asked, task_of
+from tests.support.cases import refusal
 
 ROW = {"q": "1 + 1", "answer": "the column", "reply": "a column", "prompt": "p", "target": "t", "a": "2"}
 
@@ -58,22 +59,15 @@ def test_a_rubric_shows_the_reply_as_it_is(tmp_path: Path) -> None:
         assert marked(judged(tmp_path, rubric), "a {{ b }} C")[1] == prompt
 
 
-NOT_SHOWN = {
-    "Mark {{ q }} from 1 to 5": "judge.rubric: does not show the model's reply; write {{ reply }} where it belongs$",
-    "{{ answer }}": r"write {{ reply }} where it belongs \({{ answer }} is the dataset's column",
-    "<<answer>>": "where it belongs .*<<answer>> is for programs",
-    "{{ row.reply }}": "does not show the model's reply",
-    "{% set reply = answer %}{{ reply }}": "does not show the model's reply",
-    "{% if q == '1 + 1' %}{{ reply }}{% endif %}": "row 2 .*does not show the model's reply",
-    "{{ reply[:9] }}": "row 1 .*does not show the model's reply",
-    "{{ reply.name }}": "row 1 .*has no attribute",
-}
+NOT_SHOWN = (
+    "Mark {{ q }} from 1 to 5", "{{ answer }}", "<<answer>>", "{{ row.reply }}", "{% set reply = answer %}{{ reply }}",
+    "{% if q == '1 + 1' %}{{ reply }}{% endif %}", "{{ reply[:9] }}", "{{ reply.name }}",
+)  # fmt: skip
 
 
-def test_a_rubric_that_does_not_show_the_reply_is_refused(tmp_path: Path) -> None:
-    for rubric, message in NOT_SHOWN.items():
-        with pytest.raises(BadInput, match=message):
-            judged(tmp_path, rubric, [ROW, {**ROW, "q": "2 + 2"}])
+def test_a_rubric_that_does_not_show_the_reply_is_refused(tmp_path: Path, messages: SnapshotAssertion) -> None:
+    rows = [ROW, {**ROW, "q": "2 + 2"}]
+    assert {rubric: refusal(judged, tmp_path, rubric, rows) for rubric in NOT_SHOWN} == messages
 
 
 def test_a_reply_that_a_rubric_cannot_show_has_no_score(tmp_path: Path) -> None:
@@ -122,15 +116,13 @@ LETTERS: Mapping[str | Reply, float | None] = {
 
 
 def test_a_letter_stands_for_a_mark(tmp_path: Path) -> None:
-    marks = {"lowest": 0, "highest": 1, "regex": r"\A\W*([A-D])\b", "marks": {"A": 1, "B": 0, "C": 0.5}}
+    marks: dict[str, Any] = {"lowest": 0, "highest": 1, "regex": r"\A\W*([A-D])\b", "marks": {"A": 1, "B": 0, "C": 0.5}}
     task = judged(tmp_path, "{{ reply }}", **marks)
     for letter, points in LETTERS.items():
         record, _ = marked(task, "text", letter)
         assert (record.score, record.error is None) == (points, points is not None), letter
-    with pytest.raises(BadInput, match=r"judge\.marks\.A: is 2; give a mark from 0 to 1"):
-        judged(tmp_path, "{{ reply }}", **{**marks, "marks": {"A": 2, "B": 0}})
-    with pytest.raises(BadInput, match=r"judge\.marks: are all the same, so no reply is better than another"):
-        judged(tmp_path, "{{ reply }}", **{**marks, "marks": {"A": 1, "B": 1}})
+    for letters, fault in (({"A": 2, "B": 0}, "judge.marks.A: is 2;"), ({"A": 1, "B": 1}, "are all the same")):
+        assert fault in refusal(judged, tmp_path, "{{ reply }}", **{**marks, "marks": letters})
 
 
 def test_an_empty_reply_gets_the_lowest_mark_and_no_judge_is_asked(tmp_path: Path) -> None:
@@ -151,8 +143,8 @@ def test_only_the_place_in_the_template_takes_the_code(tmp_path: Path) -> None:
     assert sample.id == sample_id("own", "Replace <<answer>>.", sample.target, 0), "ids of earlier versions hold"
     twice = task_of(tmp_path, [row], **PROGRAM, target="<<answer>>\n{{ '<<answer>>' }}").samples[0]
     assert twice.program == ("", "\n", "")
-    with pytest.raises(BadInput, match="row 1 of the dataset: target has no <<answer>>, so the reply's"):
-        task_of(tmp_path, [row], **PROGRAM, target="{% if false %}<<answer>>{% endif %}{{ test }}")
+    hidden = "{% if false %}<<answer>>{% endif %}{{ test }}"
+    assert "target has no <<answer>>" in refusal(task_of, tmp_path, [row], **PROGRAM, target=hidden)
 
 
 def running(task: Task, replies: list[str], before: str = "") -> list[float | None]:
@@ -194,18 +186,16 @@ def test_a_whole_program_is_right_where_it_prints_what_each_test_expects(tmp_pat
     assert json.dumps(SUM[0]["output"]) not in repr(sample.target)
 
 
-def test_tests_that_could_not_fail_are_refused_when_the_task_is_read(tmp_path: Path) -> None:
-    for tests, message in (
-        ([], "row 1 of the dataset: target: .* at least one test case"),
-        ([{"input": "1", "output": ""}], "expects no output"),
-        ("text", "is not a JSON list"),
-    ):
-        with pytest.raises(BadInput, match=message):
-            task_of(tmp_path, [{"q": "Add.", "tests": tests}], **PRINTED)
-    with pytest.raises(BadInput, match="targets: is set together with metric"):
-        task_of(tmp_path, [{"q": "", "tests": SUM}], prompt="{{ q }}", targets="[]", metric="code_output")
-    with pytest.raises(BadInput, match="metric_options: code_output: before is not Python"):
-        task_of(tmp_path, [{"q": "Add.", "tests": SUM}], **PRINTED, metric_options={"before": "import"})
+def test_tests_that_could_not_fail_are_refused_when_the_task_is_read(
+    tmp_path: Path, messages: SnapshotAssertion
+) -> None:
+    rows, plain = [{"q": "Add.", "tests": SUM}], {"prompt": "{{ q }}", "targets": "[]", "metric": "code_output"}
+    bad = ([], [{"input": "1", "output": ""}], "text")
+    assert [
+        *(refusal(task_of, tmp_path, [{"q": "Add.", "tests": tests}], **PRINTED) for tests in bad),
+        refusal(task_of, tmp_path, rows, **plain),
+        refusal(task_of, tmp_path, rows, **PRINTED, metric_options={"before": "for"}),
+    ] == messages
 
 
 def test_a_model_and_a_judge_that_overfill_a_gpu_are_refused() -> None:

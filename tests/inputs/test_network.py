@@ -116,7 +116,7 @@ def secure(authority: Path) -> Iterator[str]:
 
 def listing_at(url: str) -> Listing | Fault:
     async def work() -> Listing | Fault:
-        client = Client(connections=1, timeout=5)
+        client = Client(connections=1, timeout=60)
         try:
             return await client.listing(f"{url}/v1")
         finally:

@@ -3,18 +3,15 @@
 from pathlib import Path
 
 import numpy as np
-import pytest
 
-from accgate.errors import BadInput
 from accgate.records.scores import Scores, read_scores
+from tests.support.cases import refusal as refusal_of
 
 LINE = '{"id": "a", "score": 100}\n'
 
 
 def refusal(path: Path) -> str:
-    with pytest.raises(BadInput) as caught:
-        read_scores(path, "candidate")
-    return str(caught.value)
+    return refusal_of(read_scores, path, "candidate")
 
 
 def written(folder: Path, name: str, text: str | bytes) -> Path:

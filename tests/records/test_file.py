@@ -6,6 +6,7 @@ import contextlib
 import dataclasses
 import gzip
 import json
+import re
 import string
 from collections.abc import Iterator
 from pathlib import Path
@@ -20,6 +21,7 @@ from accgate.records.file import Record, RecordWriter, file_name, read_gzip_line
 from accgate.records.log import read_log
 from accgate.records.replacement import refuse_unwritable, write_atomically, write_gzip_lines
 from tests.support.cases import each
+from tests.support.cases import refusal as refusal_of
 from tests.support.gates import contents
 
 ON_DISK = settings(deadline=None, max_examples=25)  # a slow disk is no fault
@@ -51,12 +53,9 @@ def numbered(count: int, **changes: Any) -> list[Record]:
 
 
 def refusal(path: Path) -> str:
-    with pytest.raises(BadInput) as caught:
-        read_records(path)
-    with pytest.raises(BadInput) as logged:
-        read_log(path)
-    assert str(logged.value) == str(caught.value)
-    return str(caught.value).removeprefix(str(path))
+    fault = refusal_of(read_records, path)
+    assert fault == refusal_of(read_log, path)
+    return fault.removeprefix(str(path))
 
 
 @contextlib.contextmanager
@@ -170,20 +169,9 @@ def test_a_full_disk_says_so_and_leaves_a_readable_file(tmp_path: Path) -> None:
     assert read_records(path) == [*records[:6], records[7]]
 
 
-@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
-def test_a_disk_that_takes_nothing_says_no_space_left(tmp_path: Path) -> None:
-    with RecordWriter(tmp_path / "m.jsonl") as writer, Path("/dev/full").open("ab", buffering=0) as full:
-        own, writer._file = writer._file, full
-        with pytest.raises(CannotEvaluate, match=r"m\.jsonl: cannot be written: No space left on device; correct that"):
-            writer.append(RECORD)
-        writer._file = own
-    assert read_records(tmp_path / "m.jsonl") == []
-
-
 def test_a_folder_for_results_whose_name_is_too_long_is_refused(tmp_path: Path) -> None:
     for out in (tmp_path / ("x" * 300), tmp_path / ("x" * 300) / "out"):
-        with pytest.raises(BadInput, match=r"xxx.*: cannot be written: File name too long; name another folder with"):
-            refuse_unwritable(out)
+        assert "File name too long; name another folder with" in refusal_of(refuse_unwritable, out)
 
 
 def test_a_folder_that_cannot_be_made_says_so(tmp_path: Path) -> None:
@@ -262,5 +250,5 @@ def test_a_damaged_compressed_file_is_bad_input_or_unharmed(
 
 def test_compressed_lines_that_are_no_json_are_bad_input(tmp_path: Path) -> None:
     (tmp_path / "a.gz").write_bytes(gzip.compress(b'{"id": 1}\n{\n'))
-    with pytest.raises(BadInput, match=r"a\.gz: is damaged \(.*\); delete it, or record it again"):
-        list(read_gzip_lines(tmp_path / "a.gz", "reply"))
+    fault = refusal_of(lambda: list(read_gzip_lines(tmp_path / "a.gz", "reply")))
+    assert re.search(r"a\.gz: is damaged \(.*\); delete it, or record it again", fault)

@@ -2,20 +2,19 @@
 
 import csv
 import json
+import re
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pytest
 
 from accgate.decision.comparison import compare
-from accgate.errors import BadInput
 from accgate.inputs.rows import COMPARED
 from accgate.inputs.samples import AS_FOUND
 from accgate.planning.noise import noise_of
 from accgate.records.pairing import PARTS, chance_correlation, refuse_other_samples
 from accgate.records.scores import from_python, read_scores
-from tests.support.cases import each
+from tests.support.cases import each, refusal
 from tests.support.gates import write_lines
 
 N = 40
@@ -59,8 +58,7 @@ def test_an_id_that_names_another_sample_on_each_side_is_refused(
 ) -> None:
     one = write_lines(tmp_path / "before.jsonl", rows_with(column, before))
     two = write_lines(tmp_path / "after.jsonl", rows_with(column, after))
-    with pytest.raises(BadInput, match=rf"before\.jsonl and .*after\.jsonl: the {column} of \d+ of {N} samples"):
-        check(one, two)
+    assert re.search(rf"after\.jsonl: the {column} of \d+ of {N} samples", refusal(check, one, two))
     check(one, two, column.partition("_")[0])  # a user who means it can say so
 
 
@@ -95,10 +93,10 @@ def test_the_message_shows_the_first_rows_from_where_they_part(tmp_path: Path) -
     long = "A very long passage that all questions of this page are about, again and again. "
     one = write_lines(tmp_path / "1.jsonl", rows_with("prompt", questions(long + "Who was number {}?")))
     two = write_lines(tmp_path / "2.jsonl", rows_with("prompt", questions(long + "When was number {}?")))
-    with pytest.raises(BadInput, match=r"of 40 of 40 .*: q0 has 'gain. Who .*' and 'gain. When .*'; q1 .*") as fault:
-        noise_of([one, two], theta=2.0)
-    assert "q3" not in str(fault.value)
-    assert str(fault.value).endswith("add --may-differ prompt to `accgate compare`")
+    fault = refusal(noise_of, [one, two], theta=2.0)
+    assert re.search(r"of 40 of 40 .*: q0 has 'gain. Who .*' and 'gain. When .*'; q1 ", fault)
+    assert "q3" not in fault
+    assert fault.endswith("add --may-differ prompt to `accgate compare`")
 
 
 @each("part", [part for part in PARTS if part != "reply"])
@@ -115,8 +113,7 @@ def test_digests_beside_records_and_references_must_agree(tmp_path: Path, part: 
             files[0].write_text("id,score\n" + "".join(f"q{i},0\n" for i in range(N)), encoding="utf-8")
             lines = "".join(f'{part} = "{digest}"\n' for part, digest in digests.items())
             (tmp_path / "before.toml").write_text(f"[fingerprint]\n{lines}", encoding="utf-8")
-    with pytest.raises(BadInput, match=f"the sides differ in {PARTS[part]}, as .* add --may-differ {part} to"):
-        check(files[0], files[1])
+    assert re.search(f"differ in {PARTS[part]}, as .* add --may-differ {part} to", refusal(check, *files))
     assert part in COMPARED
     assert check(files[0], files[1], part)
 

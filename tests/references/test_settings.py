@@ -126,9 +126,7 @@ def assert_reported(project: Project, change: str) -> None:
 
 
 @pytest.mark.parametrize("verdict", ["pass", "regression"])
-def test_a_gate_says_it_everywhere_a_person_looks(
-    tmp_path: Path, verdict: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_gate_says_it_everywhere_a_person_looks(tmp_path: Path, verdict: str, capsys) -> None:
     project = Project(tmp_path, theta=8.0)
     assert project.record(right_but(0)) == 0
     (written,) = project.store.glob("*/sums.toml")

@@ -153,3 +153,9 @@ def contents(folder: Path) -> dict[Path, bytes]:
 def said(capsys: pytest.CaptureFixture[str]) -> str:
     """What a command wrote to standard error, on one line."""
     return " ".join(capsys.readouterr().err.split())
+
+
+def refused(capsys: pytest.CaptureFixture[str], code: int) -> str:
+    """What a command that ended with bad input wrote to standard error, on one line."""
+    assert code == 2
+    return said(capsys)

@@ -15,15 +15,7 @@ from typing import Any
 from accgate.config.tables import Model
 from accgate.engines import Request
 from accgate.engines.base import DRIVER, IMAGE
-from accgate.evaluation.files import (
-    DigestOf,
-    digest_of_value,
-    named_texts,
-    path_named,
-    tables_in,
-    tree_digest,
-    weights_digest,
-)
+from accgate.evaluation.files import DigestOf, digest_of_value, named_paths, tables_in, tree_digest, weights_digest
 from accgate.planning.judge import texts_in
 from accgate.planning.model import PlannedModel
 from accgate.result import EngineInfo
@@ -151,15 +143,15 @@ def named_files(model: Model, folder: Path, digest_of: DigestOf) -> Iterator[tup
     KeyIncomplete
         For a name on the hub that is not pinned, and for code that comes with a model.
     """
-    for table in tables_in([model.options, model.sampling.extra]):
-        if table.get("trust_remote_code"):
-            raise KeyIncomplete("trust_remote_code runs code that may come from elsewhere")
-        for key, text in named_texts(table):
-            revision = table.get("revision" if key == "model" else f"{key}_revision", "")
-            if (path := path_named(text, folder)) is not None:
-                yield text, tree_digest(path, digest_of)
-            elif HUB_NAME.fullmatch(text) and not PINNED.fullmatch(str(revision)):
-                raise KeyIncomplete(f"{key} = {text!r} may change on the hub; name a folder, or pin its revision")
+    named = [model.options, model.sampling.extra]
+    if any(table.get("trust_remote_code") for table in tables_in(named)):
+        raise KeyIncomplete("trust_remote_code runs code that may come from elsewhere")
+    for table, key, text, path in named_paths(named, folder):
+        revision = table.get("revision" if key == "model" else f"{key}_revision", "")
+        if path is not None:
+            yield text, tree_digest(path, digest_of)
+        elif HUB_NAME.fullmatch(text) and not PINNED.fullmatch(str(revision)):
+            raise KeyIncomplete(f"{key} = {text!r} may change on the hub; name a folder, or pin its revision")
 
 
 def installation_digest(distribution: str, digest_of: DigestOf) -> str:

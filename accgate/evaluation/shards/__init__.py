@@ -1,4 +1,4 @@
-"""A part of the samples each.
+"""Shards, each a part of a run's samples.
 
-Here are its run, all folders together, and the run that they join to.
+The modules split the samples, describe a shard's run, read the other shards of a shared folder, and join all of them.
 """

@@ -16,10 +16,12 @@ from accgate.engines.identity import SAME, are_one, fingerprints_of, may_mix
 from accgate.errors import CANNOT_EVALUATE, PASSED, BadInput, writing
 from accgate.evaluation.assignment import NO_ENGINE, Assignment, assignment_of, engine_in
 from accgate.evaluation.outcome import EvaluatedCheck, EvaluatedRun, Evaluation
-from accgate.evaluation.resume import check_points, refuse_unfinished, settings_of
+from accgate.evaluation.presence import refuse_faults
+from accgate.evaluation.resume import begin_anew, check_points, settings_of
 from accgate.evaluation.shards.run import RECORDING, ShardRun, Share, read_shard, write_shard
 from accgate.evaluation.shards.shard import Shard, parse_shard, samples_digest, units
 from accgate.evaluation.stored import StopRuleOf, finished_evaluation
+from accgate.inputs.paths import table_in
 from accgate.planning.checks import Check
 from accgate.planning.model import ModelKey, PlannedModel
 from accgate.records.file import (
@@ -56,10 +58,6 @@ class Source:
     folder: Path
     settings: Mapping[str, Any]
     records: RecordLog
-
-    def table(self, name: str) -> Mapping[str, Any]:
-        """Return a table of the settings, or an empty one."""
-        return table if isinstance(table := self.settings.get(name), Mapping) else {}
 
 
 @dataclass(frozen=True)
@@ -108,7 +106,9 @@ class Pool:
     @property
     def served(self) -> dict[str, Any]:
         """Who answered and who marked, as settings beside records keep it."""
-        tables = {key: union_of([source.table(key) for source in self.sources]) for key in (SERVED, JUDGE_SERVED)}
+        tables = {
+            key: union_of([table_in(source.settings, key) for source in self.sources]) for key in (SERVED, JUDGE_SERVED)
+        }
         return {key: table for key, table in tables.items() if table}
 
     @property
@@ -117,7 +117,7 @@ class Pool:
 
         A file counts if any shard's machine had it.
         """
-        return {name: digest for source in self.sources for name, digest in source.table(FILES).items()}
+        return {name: digest for source in self.sources for name, digest in table_in(source.settings, FILES).items()}
 
     @property
     def makers(self) -> Makers:
@@ -182,9 +182,9 @@ def engine_mismatches(pools: Sequence[Pool]) -> list[str]:
     for pool in pools:
         for source in pool.sources:
             place = str(paths_of(source.folder, *pool.check.key).settings)
-            under = source.table(ENVIRONMENT)
+            under = table_in(source.settings, ENVIRONMENT)
             engines[pool.check.model][place] = {"engine": engine_in(source.settings).identity, ENVIRONMENT: under}
-            for name, digest in source.table(FILES).items():
+            for name, digest in table_in(source.settings, FILES).items():
                 files[pool.check.model, name][place] = {f"the content of {name}": digest}
     faults = [fault for model, each in engines.items() for fault in mismatches(model, each)]
     return faults + [fault for (model, _), each in files.items() for fault in mismatches(model, each)]
@@ -205,7 +205,7 @@ def server_mismatches(pools: Sequence[Pool]) -> list[str]:
             asked[model.key] = model
             for source in pool.sources:
                 place = str(paths_of(source.folder, *pool.check.key).settings)
-                for key, value in source.table(table).items():
+                for key, value in table_in(source.settings, table).items():
                     if key != SAME:
                         named[model.key, key][place] = {key: value}
     faults = []
@@ -299,11 +299,11 @@ def join(
         sample, and samples with two scores. The messages name all differences of a kind.
     """
     runs = {folder: read_shard(folder) for folder in sorted(set(folders))}
-    _refuse(plan_mismatches(plan, runs))
+    refuse_faults(plan_mismatches(plan, runs))
     pools = tuple(pool_of(check, runs) for check in checks)
     faults = [*engine_mismatches(pools), *server_mismatches(pools)]
-    _refuse([*faults, *(fault for pool in pools for fault in settings_mismatches(pool))])
-    _refuse(fault for pool in pools for fault in record_faults(pool))
+    refuse_faults([*faults, *(fault for pool in pools for fault in settings_mismatches(pool))])
+    refuse_faults(fault for pool in pools for fault in record_faults(pool))
     items = tuple(_evaluation_of(pool, runs, stop_rule_of) for pool in pools)
     run = _union(plan, pools, items, runs.values())
     engines = {pool.check.model: pool.engine for pool in pools if pool.sources}
@@ -324,10 +324,8 @@ def write_union(joined: JoinedShards, out: Path) -> None:
     """
     places = [paths_of(out, *pool.check.key) for pool in joined.pools]
     with sole_run(out), writing(out, "correct that, then merge again"):
-        for paths in places:
-            refuse_unfinished(paths)
+        begin_anew(places)
         for pool, paths in zip(joined.pools, places, strict=True):
-            paths.records.unlink(missing_ok=True)
             if not pool.sources:
                 continue
             samples = pool.check.task.samples
@@ -336,11 +334,6 @@ def write_union(joined: JoinedShards, out: Path) -> None:
             write_settings(paths, {**settings, PLAN: samples_digest(pool.check.task), MERGED: joined.run.shards})
             write_atomically(paths.records, map(to_line, pool.records))
         write_shard(joined.run, out)
-
-
-def _refuse(faults: Iterable[str]) -> None:
-    if messages := list(faults):
-        raise BadInput(*messages)
 
 
 def _evaluation_of(pool: Pool, runs: Mapping[Path, ShardRun], stop_rule_of: StopRuleOf) -> EvaluatedCheck:

@@ -7,15 +7,12 @@ from pathlib import Path
 from typing import Any
 
 from accgate.config.tables import Gate
-from accgate.errors import CANNOT_EVALUATE, PASSED, BadInput, writing
+from accgate.errors import CANNOT_EVALUATE, PASSED, BadInput, reading, writing
 from accgate.evaluation.assignment import RunOptions
 from accgate.evaluation.outcome import EvaluatedCheck, EvaluatedRun, why_incomplete
-from accgate.evaluation.resume import begin_anew
 from accgate.evaluation.shards.shard import parse_shard
 from accgate.planning.checks import Check
-from accgate.records.file import paths_of
-from accgate.records.lock import sole_run
-from accgate.records.replacement import refuse_unwritable, write_atomically
+from accgate.records.replacement import write_atomically
 from accgate.records.scores import Scores
 
 RECORDING = "recording"  # in a plan whose records become references: how often each sample is evaluated
@@ -81,24 +78,6 @@ def _reference_of(check: Check) -> dict[str, Any]:
     return {"mean": check.reference_mean, "n": check.reference_n}
 
 
-def begin_shard(plan: Mapping[str, Any], checks: Sequence[Check], options: RunOptions) -> None:
-    """Note in the folder that a shard's run began.
-
-    Unless it resumes, records of an earlier run are removed.
-
-    Raises
-    ------
-    BadInput
-        When there are records of an unfinished run, another run goes on in the folder, or it cannot be written.
-    """
-    paths = [paths_of(options.out, *check.key) for check in checks]
-    refuse_unwritable(options.out)
-    with sole_run(options.out):
-        if not options.resume:
-            begin_anew(paths)
-        write_shard(ShardRun((str(options.shard),), plan), options.out)
-
-
 def end_shard(plan: Mapping[str, Any], evaluated: EvaluatedRun, options: RunOptions) -> ShardRun:
     """Write shard.json at the end of a shard's run, and return its content.
 
@@ -155,14 +134,14 @@ def read_shard(folder: Path) -> ShardRun:
     fix = "give the folders that `accgate run --shard i/N --out DIR` wrote"
     if not folder.is_dir():
         raise BadInput(f"{folder}: is not a folder; {fix}")
+    if not path.exists():
+        raise BadInput(f"{folder}: has no {SHARD}; {fix}")
+    with reading(path, fix):
+        content = path.read_bytes()
     try:
-        run = adapter_of(ShardRun).validate_json(path.read_bytes())
+        run = adapter_of(ShardRun).validate_json(content)
         for name in run.shards:
             parse_shard(name)
-    except FileNotFoundError as error:
-        raise BadInput(f"{folder}: has no {SHARD}; {fix}") from error
-    except OSError as error:
-        raise BadInput(f"{path}: cannot be read: {error.strerror}; {fix}") from error
     except (ValidationError, BadInput) as error:
         raise BadInput(f"{path}: is damaged; run that shard again") from error
     return run
