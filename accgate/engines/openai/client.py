@@ -18,7 +18,7 @@ from weakref import WeakSet
 from accgate.engines import wire
 from accgate.engines.base import RequestFailed
 from accgate.engines.identity import Listing, listing_of, model_hint
-from accgate.engines.openai.options import codes_of, context_hint, field_hint, redirect_hint, shown_url
+from accgate.engines.openai.options import codes_of, context_hint, field_hint, shown_url, url_fault
 from accgate.engines.wire import MalformedReply, error_text, errors_in, json_bytes, json_value
 from accgate.errors import BadInput, CannotEvaluate
 from accgate.inputs.network import certificate_hint, is_this_machine, proxy_of, trust
@@ -342,13 +342,19 @@ def redirected(base: str, path: str, status: int, headers: Mapping[str, str]) ->
     """Say where an answer redirects a request and what to do, or return "".
 
     Secrets in the address are struck out.
+
+    >>> redirected("http://h/v1", "/models", 307, {"location": "https://h/v1/models"})
+    'redirects to https://h/v1; write that as options.base_url'
+    >>> redirected("http://h/v1", "/models", 302, {"location": "/login?next=v1"})
+    'redirects to http://h/login?***; that is no address of an API; does the server want a login?'
     """
     place = headers.get("location") if 300 <= status < 400 else None
     if not place:
         return ""
     target = (address := urljoin(base + path, place)).removesuffix(path)
-    is_base = target != address or address.endswith(VERSION)
-    return f"redirects to {shown_url(target)}; {redirect_hint(target if is_base else '')}"
+    is_api = (target != address or address.endswith(VERSION)) and url_fault(target) is None
+    fix = "write that as options.base_url" if is_api else "that is no address of an API; does the server want a login?"
+    return f"redirects to {shown_url(target)}; {fix}"
 
 
 def reach_advice(fault: str) -> str:

@@ -216,12 +216,3 @@ def context_hint(message: str) -> str:
     fix = "prompt and max_tokens must fit in the context: shorten the prompt, lower max_tokens, or serve more context"
     return "" if CONTEXT.search(message) is None else f"; {fix}"
 
-
-def redirect_hint(target: str) -> str:
-    """Say what to do about a server that redirects requests to another address.
-
-    >>> redirect_hint("https://h/v1"), redirect_hint("https://h/login?next=v1")
-    ('write that as options.base_url', 'that is no address of an API; does the server want a login?')
-    """
-    is_api = url_fault(target) is None
-    return "write that as options.base_url" if is_api else "that is no address of an API; does the server want a login?"

@@ -95,7 +95,7 @@ async def answer_of(url: str, api_key_env: str | None, *, strict: bool = True) -
         await client.close()
 
 
-def beginning_fault(url: str, model: str, prompt: str, api_key_env: str | None = None) -> str | None:
+def beginning_fault(url: str, model: str, prompt: str, api_key_env: str | None) -> str | None:
     """Say what is wrong with how a raw prompt begins, if anything.
 
     The server's own tokens show it. vLLM, SGLang and llama.cpp give them at `/tokenize`; vLLM behind a gateway gives

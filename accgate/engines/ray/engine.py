@@ -125,9 +125,7 @@ class RayEngine:
     async def _call(self, method: str, *arguments: Any) -> Any:
         assert self._replicas is not None, "start() comes first"
         assert self._lifeline is not None
-        outcome = await self._lifeline.run(self._replicas.call(method, *arguments))
-        if not isinstance(outcome, Answered):
-            return outcome
+        outcome: Answered = await self._lifeline.run(self._replicas.call(method, *arguments))
         self.identity.join(outcome.served)
         return outcome.value
 
