@@ -9,14 +9,13 @@ from typing import Any
 import pytest
 
 from accgate.engines.base import ModelTable
-from accgate.engines.openai.engine import OpenAIEngine
-from accgate.engines.openai.options import Options, field_hint, redirect_hint, url_fault
+from accgate.engines.openai.options import Options, field_hint, url_fault
 from accgate.engines.table import create
 from accgate.engines.wire import extra_faults
 from accgate.errors import BadInput
 from accgate.inputs.toml import tomllib
 from accgate.inputs.typed import parse_table
-from tests.engines.asking import outcome
+from tests.engines.asking import engine_at, outcome
 from tests.support.cases import each
 from tests.support.servers import Fault, Server
 
@@ -87,10 +86,9 @@ def test_a_gateway_that_refuses_the_model_later_says_which_it_has(status: int, m
 )
 def test_a_url_that_cannot_work_or_holds_a_secret_is_told_before_the_run(url: str, cause: str) -> None:
     with pytest.raises(BadInput, match=r"^options.base_url: ") as caught:
-        OpenAIEngine.of_table(ModelTable("toy", {"base_url": url, "api_key_env": "KEY"}, Path()))
+        engine_at(url, api_key_env="KEY")
     assert cause in str(caught.value)
     assert "SECRET" not in str(caught.value)
-    assert redirect_hint(url).startswith("that is no address of an API")
     assert url_fault(url) is not None
 
 

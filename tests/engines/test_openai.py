@@ -165,13 +165,6 @@ def test_another_machines_address_is_no_containers_own(monkeypatch: pytest.Monke
         outcomes("http://models.invalid:1/v1", QUESTION)
 
 
-@each("url", ["127.0.0.1:8000/v1", "localhost:8000/v1", "/v1", "http://", "http://[::1/v1", "x y"])
-def test_a_base_url_that_is_none_is_said_at_once(monkeypatch: pytest.MonkeyPatch, url: str) -> None:
-    monkeypatch.setattr(dispatch, "FIRST_WAIT", 100.0)
-    with pytest.raises(CannotEvaluate, match=r"^options\.base_url '.*' is not a URL"):
-        outcomes(url, QUESTION)
-
-
 def test_a_trailing_slash_of_the_base_url_does_no_harm(server: Server) -> None:
     assert outcomes(server.url + "/", QUESTION) == [ANSWER]
 

@@ -12,10 +12,8 @@ import pytest
 
 from accgate.cli.main import main
 from accgate.engines import RequestFailed
-from accgate.engines.base import ModelTable
 from accgate.engines.openai import client, dispatch, pace
-from accgate.engines.openai.engine import LISTING_ATTEMPTS, OpenAIEngine
-from accgate.engines.openai.options import Options
+from accgate.engines.openai.engine import LISTING_ATTEMPTS
 from accgate.errors import BadInput, CannotEvaluate
 from accgate.records.file import read_records
 from tests.engines.asking import answers, engine_at, outcomes_of, questions, run_on
@@ -29,7 +27,7 @@ pytestmark = pytest.mark.usefixtures("short_waits")
 
 def replies(server: Server, count: int, workers: int = 64, **options: Any) -> list[Any]:
     """What becomes of so many requests; the first error ends it, as a run."""
-    engine = OpenAIEngine("toy", Options(base_url=server.url, **options))
+    engine = engine_at(server.url, **{"max_retries": 5, **options})
     done, requests = list[Any](), iter(questions(count))
 
     async def ask() -> None:
@@ -315,4 +313,4 @@ def test_fields_are_renamed_or_left_out_and_a_refused_one_says_so(server: Server
 @each("fields", [{"a": 1}, {"model": "b"}, {"a": "prompt"}, {"a": ""}, {"a": "c", "b": "c"}, "a"])
 def test_fields_that_cannot_be_renamed_so_are_refused(fields: Any) -> None:
     with pytest.raises(BadInput, match=r"^options.fields: "):
-        OpenAIEngine.of_table(ModelTable("toy", {"base_url": "http://h/v1", "fields": fields}, Path()))
+        engine_at("http://h/v1", fields=fields)

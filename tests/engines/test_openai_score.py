@@ -74,7 +74,7 @@ def test_a_server_that_cannot_is_said_with_the_alternative(server: Server, fault
 def test_a_chat_is_refused_with_the_mend_and_an_empty_continuation_fails_its_sample(server: Server) -> None:
     with pytest.raises(CannotEvaluate, match='mode = "completion"'):
         scored(server, " Paris", Request("a", 0, "The capital is"))
-    with pytest.raises(RequestFailed, match="an empty continuation"):
+    with pytest.raises(RequestFailed, match="log-probabilities of the continuation"):
         scored(server, "")
 
 

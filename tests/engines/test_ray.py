@@ -77,7 +77,8 @@ def test_paths_start_from_the_files_folder_also_in_a_process_with_another_workin
     monkeypatch.chdir(tmp_path)
     engine = made(Path(), 'engine = "recorded"', "scores.jsonl")
     monkeypatch.chdir("/")
-    inner = travelled(engine._spec).engine()
+    spec = travelled(engine._spec)
+    inner = spec.create(spec.kind, spec.table)
     assert isinstance(inner, RecordedEngine)
     inner.read()
 

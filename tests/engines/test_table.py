@@ -104,7 +104,7 @@ def test_batches_of_deterministic_replies_are_whole_ones(tmp_path: Path) -> None
         llama(tmp_path, option)
     said = refusal(tmp_path, "n_batch = 100")
     assert said.startswith("n_batch: is 100; write a multiple of n_ubatch (64), or deterministic = false")
-    assert refusal(tmp_path, 'deterministic = "no"') == "deterministic: is 'no'; write true or false"
+    assert refusal(tmp_path, 'deterministic = "no"') == "deterministic: is 'no', text; write true or false"
     said = refusal(tmp_path, 'deterministic = true, mmproj = { path = "p" }')
     assert "pictures (mmproj) need larger batches" in said
 

@@ -19,10 +19,10 @@ from accgate.engines.base import EngineDied, LogProbs, ModelTable, Reply, Reques
 from accgate.engines.chat import ChatProbe
 from accgate.engines.identity import BASE_URL, Identity, Listing
 from accgate.engines.openai import dispatch
-from accgate.engines.openai.client import Client, key_of, reach_advice
+from accgate.engines.openai.client import Client, reach_advice
 from accgate.engines.openai.dispatch import Dispatcher, Endpoint, Endpoints
 from accgate.engines.openai.likelihood import Likelihood
-from accgate.engines.openai.options import PORT, Options, faults_of
+from accgate.engines.openai.options import PORT, Options, faults_of, key_of
 from accgate.engines.openai.pace import doubled
 from accgate.engines.openai.probe import answer_of, beginning_fault
 from accgate.engines.openai.server import Server, free_port

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 
 from accgate.engines.base import RequestFailed
 from accgate.engines.identity import Listing, model_hint
-from accgate.engines.openai.client import VERSION, Client, Fault, key_of, reach_advice, root_of
-from accgate.engines.openai.options import option_text
+from accgate.engines.openai.client import VERSION, Client, Fault, reach_advice, root_of
+from accgate.engines.openai.options import key_of, option_text
 from accgate.engines.silence import timeout
 from accgate.engines.wire import SPECIAL, second_beginning
 from accgate.errors import CannotEvaluate
@@ -78,8 +78,6 @@ async def answer_of(url: str, api_key_env: str | None, *, strict: bool = True) -
     ------
     BadInput
         When the environment has no key under the name.
-    CannotEvaluate
-        When the URL cannot be used.
     """
     key = "" if api_key_env is None else key_of(api_key_env)
     client = Client(connections=2, timeout=SECONDS, key=key)
