@@ -14,25 +14,20 @@ from tests.support.cases import each
 OF_VLLM = (
     ("This is a reasoning section</think>This is the rest", "This is a reasoning section", "This is the rest"),
     ("<think>This is a reasoning section</think>This is the rest", "This is a reasoning section", "This is the rest"),
-    ("This is content</think>", "This is content", ""),
     ("This\nThat</think>This is the rest\nThat", "This\nThat", "This is the rest\nThat"),
-    ("<think>This is a reasoning section</think>", "This is a reasoning section", ""),
     ("</think>This is the rest", None, "This is the rest"),
     ("<think>This is a reasoning section", "This is a reasoning section", None),
     ("[THINK]This is a reasoning section[/THINK]This is the rest", "This is a reasoning section", "This is the rest"),
-    ("[THINK]This is a reasoning section", "This is a reasoning section", None),
     ("This is content", None, "This is content"),
     ("Here is my thought process:So it isHere is my response:This is the rest", "So it is", "This is the rest"),
     ("Here's my thought process:\nThis\nHere's my response:\nThat", "This", "That"),
     ("<seed:think>Let me think</seed:think>The answer is 42", "Let me think", "The answer is 42"),
     ("abc\n</think>\n\n<response>\ndef\n</response>\n", "abc", "def"),
-    ("abc\n</think>\ndef", "abc", "def"),
 )
 OF_TEMPLATES = (  # of models that no parser of vLLM knows: LongCat, MedGemma, Apriel
     ("<longcat_think>\nabc\n</longcat_think>\ndef", "abc", "def"),
     ("<unused94>thought\nabc<unused95>def", "abc", "def"),
     ("abc\n[BEGIN FINAL RESPONSE]\ndef\n[END FINAL RESPONSE]\n<|end|>", "abc", "def"),
-    ("abc\n[BEGIN FINAL RESPONSE]\nde", "abc", "de"),
 )
 PROSE = (
     "Write <think> before you answer. 5",
