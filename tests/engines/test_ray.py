@@ -15,6 +15,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from syrupy.assertion import SnapshotAssertion
 
 from accgate.engines import Reply, Request, RequestFailed
 from accgate.engines.base import EngineDied, ModelTable
@@ -28,7 +29,7 @@ from accgate.inputs.toml import read_toml
 from accgate.result import EngineInfo
 from tests.engines.asking import in_loop
 from tests.engines.planned import engine_of, model_file
-from tests.support.cases import each
+from tests.support.cases import refusal
 from tests.support.servers import Server
 
 URL = "http://127.0.0.1:8000/v1"
@@ -47,27 +48,16 @@ def travelled(value: Any) -> Any:
     return pickle.loads(pickle.dumps(value))
 
 
-@each(
-    ("options", "message"),
-    [
-        ("", 'engine: is missing; add it: engine = "vllm", "openai", "llamacpp"'),
-        ('engine = "ray"', "engine: is 'ray'; write one of vllm, openai, llamacpp, recorded"),
-        (INNER + "}, resources = { GPU = -1 }", "resources.GPU: is -1; write a number from 0"),
-        (INNER + "}, start_timeout = 0", "start_timeout: is 0; write a number above 0"),
-        (INNER + ", timeuot = 1 }", "options.timeuot: unknown key; did you mean 'timeout'?"),
-    ],
-)
+WRONG = (
+    "", 'engine = "ray"', INNER + "}, resources = { GPU = -1 }", INNER + "}, start_timeout = 0",
+    INNER + ", timeuot = 1 }", 'engine = "recorded"',
+)  # fmt: skip
+
+
 def test_a_fault_of_the_options_or_of_the_inner_engines_names_line_and_key(
-    tmp_path: Path, options: str, message: str
+    tmp_path: Path, messages: SnapshotAssertion
 ) -> None:
-    with pytest.raises(BadInput) as caught:
-        made(tmp_path, options)
-    assert caught.value.messages[0].startswith(f"{tmp_path / 'accuracy.toml'}:4: models.m.options.{message}")
-
-
-def test_a_file_that_the_inner_engine_lacks_is_a_fault_of_the_model(tmp_path: Path) -> None:
-    with pytest.raises(BadInput, match=r"accuracy\.toml:3: models\.m\.model: there is no file 'toy' in "):
-        made(tmp_path, 'engine = "recorded"')
+    assert {options: refusal(made, tmp_path, options) for options in WRONG} == messages
 
 
 def test_paths_start_from_the_files_folder_also_in_a_process_with_another_working_folder(
