@@ -9,7 +9,6 @@ import socket
 import sys
 from dataclasses import replace
 from importlib import util
-from itertools import cycle
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -195,32 +194,27 @@ async def test_all_that_a_dead_engine_fails_is_its_death(monkeypatch: pytest.Mon
 
 
 def test_replicas_whose_servers_name_two_models_or_builds_end_the_run(tmp_path: Path) -> None:
-    class Either:
-        """Two replicas, asked in turns; what travels between their processes is pickled."""
-
-        def __init__(self, hosts: list[Host]) -> None:
-            self._turns = cycle(hosts)
-
-        async def call(self, method: str, *arguments: object) -> object:
-            outcome = travelled(await getattr(next(self._turns), method)(*arguments))
-            assert outcome.completion_tokens == outcome.value.completion_tokens
-            return outcome
-
     async def work(first: dict[str, str], second: dict[str, str], more: str = "") -> dict[str, object]:
-        hosts = []
-        with Server() as one, Server() as two:
-            one.says, two.says = first, second  # type: ignore[assignment]
-            for server in (one, two):
-                options = f'base_url = "{server.url}", max_retries = 0{more}'
-                engine: Any = made(tmp_path, f'engine = "openai", options = {{ {options} }}')
-                hosts.append(Host())
-                await hosts[-1].start(engine._spec)
-            engine._replicas, engine._lifeline = Either(hosts), SimpleNamespace(run=lambda asked: asked)
+        hosts = Host(), Host()
+        with Server() as server:
+            engine: Any = made(tmp_path, f'engine = "openai", options = {{ base_url = "{server.url}"{more} }}')
+
+            async def call(method: str, *arguments: object) -> object:
+                """Ask the replicas in turns; what travels between their processes is pickled."""
+                turn = len(server.seen) % 2
+                server.says = (first, second)[turn]  # type: ignore[assignment]
+                outcome = travelled(await getattr(hosts[turn], method)(*arguments))
+                assert outcome.completion_tokens == outcome.value.completion_tokens
+                return outcome
+
+            engine._replicas, engine._lifeline = SimpleNamespace(call=call), SimpleNamespace(run=lambda asked: asked)
             try:
-                replies = [await engine.complete(Request(str(n), 0, "1 + 2")) for n in range(3)]
+                for host in hosts:
+                    await host.start(engine._spec)
+                for number in range(3):
+                    assert isinstance(await engine.complete(Request(str(number), 0, "1 + 2")), Reply)
             finally:
                 await asyncio.gather(*(host.close() for host in hosts))
-            assert all(isinstance(reply, Reply) for reply in replies)
             return engine.identity.settings()
 
     a, b = {"system_fingerprint": "a"}, {"system_fingerprint": "b"}

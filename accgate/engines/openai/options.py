@@ -103,7 +103,7 @@ class Options:
 
         The URL of a server that `serve` starts still has `{port}`.
         """
-        urls = self.base_url or SERVED_URL
+        urls = SERVED_URL if self.base_url is None else self.base_url
         return tuple(url.rstrip("/") for url in ((urls,) if isinstance(urls, str) else urls))
 
 
