@@ -133,63 +133,66 @@ def test_an_engine_that_is_not_installed_here_may_be_on_the_nodes_which_say_if_i
     assert str(outcome).startswith("options.engine: is vllm, which is not installed")
 
 
+class Toy:
+    """An engine that notes when it is closed."""
+
+    concurrency = 1
+
+    def __init__(self) -> None:
+        self.steps: list[str] = []
+
+    @property
+    def spec(self) -> Spec:
+        return Spec("toy", ModelTable("m", {}, Path()), lambda *_: self)  # type: ignore[arg-type, return-value]
+
+    async def start(self) -> None: ...
+
+    def describe(self) -> EngineInfo:
+        return EngineInfo("toy", "1", "CPU")
+
+    async def close(self) -> None:
+        self.steps.append("closed")
+
+
 @in_loop
 async def test_a_start_that_is_cancelled_ends_before_the_engine_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
-    steps: list[str] = []
+    class Loading(Toy):
+        async def start(self) -> None:  # it needs a moment to give up what it loads, as vLLM's engine does
+            try:
+                await asyncio.sleep(3600)
+            finally:
+                await asyncio.sleep(0.05)
+                self.steps.append("given up")
 
-    async def start() -> None:  # it needs a moment to give up what it loads, as vLLM's engine does
-        try:
-            await asyncio.sleep(3600)
-        finally:
-            await asyncio.sleep(0.05)
-            steps.append("given up")
-
-    async def close() -> None:
-        steps.append("closed")
-
-    engine = SimpleNamespace(start=start, close=close)
     monkeypatch.setattr(actors, "free_shared_memory", lambda: None)
-
-    host = Host()
-    starting = asyncio.create_task(host.start(Spec("vllm", ModelTable("m", {}, Path()), lambda *_: engine)))  # type: ignore[arg-type, return-value]
+    engine, host = Loading(), Host()
+    starting = asyncio.create_task(host.start(engine.spec))
     await asyncio.sleep(0)
     await asyncio.sleep(0)
     starting.cancel()
     await host.close()
     await asyncio.gather(starting, return_exceptions=True)
-    assert steps == ["given up", "closed"]
+    assert engine.steps == ["given up", "closed"]
 
 
 @in_loop
 async def test_all_that_a_dead_engine_fails_is_its_death(monkeypatch: pytest.MonkeyPatch) -> None:
-    class Dying:
+    class Dying(Toy):
         """Fails one sample, dies of the next, and then has nothing left to ask, as vLLM's engine once it is closed."""
-
-        concurrency, closed = 1, 0
-
-        async def start(self) -> None: ...
-
-        def describe(self) -> EngineInfo:
-            return EngineInfo("toy", "1", "CPU")
 
         async def complete(self, request: Request) -> Reply:
             if request.id == "a":
                 raise RequestFailed("too long")
-            if self.closed:
+            if self.steps:
                 raise AttributeError("'NoneType' object has no attribute 'generate'")
             raise EngineDied("vLLM's engine died: out of memory")
 
-        async def close(self) -> None:
-            self.closed += 1
-
     monkeypatch.setattr(actors, "free_shared_memory", lambda: None)
-    engine = Dying()
-
-    host = Host()
-    await host.start(Spec("toy", ModelTable("m", {}, Path()), lambda *_: engine))  # type: ignore[arg-type, return-value]
+    engine, host = Dying(), Host()
+    await host.start(engine.spec)
     outcomes = [await host.complete(Request(name, 0, "")) for name in "abca"]
     assert [type(outcome) for outcome in outcomes] == [RequestFailed, EngineDied, EngineDied, EngineDied]
-    assert engine.closed
+    assert engine.steps
     assert type(travelled(EngineDied("x"))) is EngineDied
 
 

@@ -126,7 +126,7 @@ def refusals(folder: Path, text: str) -> list[str]:
     return [message.removeprefix(prefix).replace("models.m.options.", "") for message in caught.value.messages]
 
 
-def test_arguments_reach_vllm_as_they_are_written(tmp_path: Path) -> None:
+def test_arguments_reach_vllm_as_its_class_declares_them(tmp_path: Path) -> None:
     text = """
         dtype = "bfloat16"
         max_model_len = 2048
@@ -136,12 +136,14 @@ def test_arguments_reach_vllm_as_they_are_written(tmp_path: Path) -> None:
         quantised = "anything"
         speculative_config = { method = "ngram", num_speculative_tokens = 3 }
         disable_log_stats = false
+        compilation_config = { level = 3 }
+        offload = ["a", "b"]
     """
     assert arguments(tmp_path, text) == {
         "dtype": "bfloat16", "max_model_len": 2048, "gpu_memory_utilization": 1, "devices": [0, "1"],
         "backend": Backend.FLASH, "quantised": "anything", "disable_log_stats": False,
         "speculative_config": {"method": "ngram", "num_speculative_tokens": 3},
-        "per_request_spec_decode_metrics": "summary",
+        "per_request_spec_decode_metrics": "summary", "compilation_config": Compilation(3), "offload": {"a", "b"},
     }  # fmt: skip
 
 
@@ -165,12 +167,6 @@ def test_a_vllm_that_cannot_tell_what_was_accepted_is_not_asked_to(tmp_path: Pat
     table = ModelTable("org/w", {"spec_method": "ngram"}, tmp_path)
     earlier = make_dataclass("Earlier", [("spec_method", str, "")])
     assert engine_arguments(*own_options(table), earlier) == {"spec_method": "ngram", "disable_log_stats": True}
-
-
-def test_tables_and_arrays_become_what_the_class_declares(tmp_path: Path) -> None:
-    made = arguments(tmp_path, 'compilation_config = { level = 3 }\noffload = ["a", "b"]')
-    assert made["compilation_config"] == Compilation(3)
-    assert made["offload"] == {"a", "b"}
 
 
 @each(
