@@ -54,6 +54,8 @@ def test_replicas_are_compared_with_what_answered_before_a_resume() -> None:
     identity.join({"model": "toy"})  # a server without a list
     with pytest.raises(CannotEvaluate, match="list of models is"):
         identity.join({"listed": INT4})
+    with pytest.raises(BadInput, match=r'it is .toy.: .* options.same_model = \["toy-2"\]$'):
+        identity.expect({"model": "toy-2"}, "there")
 
 
 @each(

@@ -61,6 +61,11 @@ def test_what_a_prompt_opens_is_a_thought_until_it_is_closed() -> None:
     assert opened_by("<think>\n\n</think>\n\n") == ""
 
 
+def test_a_thought_may_be_closed_once_more_on_a_line_of_its_own() -> None:
+    assert split_reasoning("<think>2</think>\n7\n</think>\n5") == Split("5", "2\n\n7")
+    assert split_reasoning("<think>2</think>\nWrite </think>. 5") == Split("Write </think>. 5", "2")
+
+
 def test_a_granite_thought_that_was_cut_off_holds_no_answer() -> None:
     assert split_reasoning("Here is my thought process: 7", cut=True).answer is None
 

@@ -338,8 +338,8 @@ def redirected(base: str, path: str, status: int, headers: Mapping[str, str]) ->
 
     >>> redirected("http://h/v1", "/models", 307, {"location": "https://h/v1/models"})
     'redirects to https://h/v1; write that as options.base_url'
-    >>> redirected("http://h/v1", "/models", 302, {"location": "/login?next=v1"})
-    'redirects to http://h/login?***; that is no address of an API; does the server want a login?'
+    >>> redirected("http://h/v1", "/models", 302, {"location": "/login"})
+    'redirects to http://h/login; that is no address of an API; does the server want a login?'
     """
     place = headers.get("location") if 300 <= status < 400 else None
     if not place:
