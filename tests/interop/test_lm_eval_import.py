@@ -106,7 +106,7 @@ def test_a_known_fraction_with_other_values_is_asked_for(tmp_path: Path) -> None
 OTHER_RESULTS: tuple[tuple[str, Any], ...] = (
     (f"results adding {MEAN}", 0.7501), ("results adding", {}), (f"results adding {MEAN}", "0.75"),
     ("n-samples adding effective", 5), ("task_hashes adding", "0" * 64), ("results", {"subtracting": {}}),
-    ("configs adding metric_list", 3),
+    ("configs adding metric_list", 3), ("results", 3),
 )  # fmt: skip
 
 

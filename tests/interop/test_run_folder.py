@@ -76,7 +76,7 @@ def test_records_of_another_run_or_none_at_all_are_refused(folder: Path, tmp_pat
     (bare / "accgate.json").write_bytes((folder / "accgate.json").read_bytes())
     assert "records are not beside" in refusal(read_run, bare)
     assert "has no task 'sum'; its tasks: sums" in refusal(read_run, folder, tasks=["sum"])
-    (bare / "accgate.json").write_text(json.dumps(json.loads((folder / "accgate.json").read_bytes())["checks"][0]))
+    assert "is a comparison of two files" in refusal(read_run, changed(folder, tmp_path / "two", model=None, task=None))
     assert "there is no result" in refusal(read_run, tmp_path)
 
 
