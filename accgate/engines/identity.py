@@ -194,7 +194,7 @@ class Identity:
             listed = ", ".join(sorted(self._allowed))
             raise CannotEvaluate(f"{place} answers with the {FINGERPRINT} {mark!r}; options.fingerprints has {listed}")
         if self._fingerprints and not self._allowed:
-            raise _change_fault(place, FINGERPRINT, *self._fingerprints, mark)
+            raise _change_fault(place, FINGERPRINT, next(iter(self._fingerprints)), mark)
         self._fingerprints[mark] = None
 
     def join(self, settings: Mapping[str, Any]) -> None:

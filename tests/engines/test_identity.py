@@ -26,9 +26,7 @@ def marked(*marks: str) -> dict[str, Any]:
 
 
 @each(("allowed", "earlier", "kept"), [((), "a", "a"), (("a", "b"), "a", ["a"]), (("*",), "ab", ["a", "b"])])
-def test_a_resumed_run_keeps_the_fingerprints_of_its_records(
-    allowed: tuple[str, ...], earlier: str, kept: Any
-) -> None:
+def test_a_resumed_run_keeps_the_fingerprints_of_its_records(allowed: tuple[str, ...], earlier: str, kept: Any) -> None:
     identity = Identity(allowed)
     identity.expect(marked(*earlier), "there")
     assert identity.settings()["system_fingerprint"] == kept
