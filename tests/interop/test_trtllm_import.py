@@ -147,7 +147,7 @@ def test_a_data_set_that_is_not_known_needs_its_figures(tmp_path: Path) -> None:
 WRONG = (
     "m: [{accuracy: 30}, {accuracy: 31}]", "m: [{quant_algo: FP8}]", "m: [{accuracy: 30, sigma: -1}]",
     "m: [{accuracy: 30, num_samples: 1.5}]", "m: [{accuracy: 30, higher_is_better: 1}]", "m: [30]", "m: {ref_al: 2.0}",
-    "m: {ref_al: 2.0}\nn: [{accuracy: 3}]", "{}", "m: [{accuracy: 70, threshold: 75}]",
+    "m: {ref_al: 2.0}\nn: [{accuracy: 3}]", "{}", "[1]", "m: [{accuracy: 70, threshold: 75}]",
     "m: [{accuracy: 70, sigma: 0, threshold: 69}]", "m: [{accuracy: 70, threshold: high}]",
     "m: [{accuracy: 70, quant_algos: FP8}]", "a: &it [{accuracy: 70}]\nb: *it", "m: " + 20 * "[",
 )  # fmt: skip

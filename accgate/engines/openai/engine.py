@@ -130,7 +130,7 @@ class OpenAIEngine:
         The option `serve` says how to start it.
         """
         options = self._options
-        key = "" if options.api_key_env is None else key_of(options.api_key_env)
+        key = key_of(options.api_key_env)
         allow_connections(self.concurrency)
         self._client = Client(connections=self.concurrency, timeout=options.timeout, key=key, fields=options.fields)
         if options.serve:

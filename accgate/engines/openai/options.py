@@ -110,14 +110,18 @@ class Options:
 OPERATIONAL = operational_of(Options)
 
 
-def key_of(variable: str) -> str:
+def key_of(variable: str | None) -> str:
     """Read the key from an environment variable, without a newline at its end.
+
+    Without a variable there is no key, which is "".
 
     Raises
     ------
     BadInput
-        When there is none, or what it holds cannot stand in a header; the key itself is not shown.
+        When it is not set, or what it holds cannot stand in a header; the key itself is not shown.
     """
+    if variable is None:
+        return ""
     key = os.environ.get(variable, "").strip()
     named = f"environment variable {variable}, named by options.api_key_env,"
     if not key:

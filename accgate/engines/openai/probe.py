@@ -79,8 +79,7 @@ async def answer_of(url: str, api_key_env: str | None, *, strict: bool = True) -
     BadInput
         When the environment has no key under the name.
     """
-    key = "" if api_key_env is None else key_of(api_key_env)
-    client = Client(connections=2, timeout=SECONDS, key=key)
+    client = Client(connections=2, timeout=SECONDS, key=key_of(api_key_env))
     try:
         answer = await _listing(client, url, strict=strict)
         if answer.models or url.endswith(VERSION):
@@ -101,7 +100,7 @@ def beginning_fault(url: str, model: str, prompt: str, api_key_env: str | None) 
     """
     if SPECIAL.match(prompt) is None:
         return None
-    tokens = asyncio.run(_tokens(url, model, prompt, "" if api_key_env is None else key_of(api_key_env)))
+    tokens = asyncio.run(_tokens(url, model, prompt, key_of(api_key_env)))
     unknown = "the prompt begins with a special token, and the server does not tell whether it adds another"
     return unknown if tokens is None else second_beginning(prompt, tokens)
 
