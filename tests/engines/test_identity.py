@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +10,7 @@ import pytest
 from accgate.config.tables import Model
 from accgate.engines.identity import Identity, are_one, change_of, settings_to_keep
 from accgate.errors import BadInput, CannotEvaluate
-from accgate.records.file import paths_of
-from accgate.references.judge import Makers, refuse_other_judge
+from accgate.references.judge import Makers
 from accgate.references.settings import setting_changes
 from accgate.references.store import Reference, ReferenceFile
 from accgate.trials.settings import settings_of
@@ -98,7 +96,7 @@ def test_a_judge_may_have_another_name_than_the_references_where_that_is_declare
     assert are_one(options, [before[key], now[key]]) is not change
 
 
-def test_names_that_are_declared_travel_with_what_they_explain(tmp_path: Path) -> None:
+def test_names_that_are_declared_travel_with_what_they_explain() -> None:
     identity = Identity((), ("toy",))
     identity.check({"model": "gate/toy"}, "there")
     now = settings_to_keep(identity.settings())
@@ -107,15 +105,6 @@ def test_names_that_are_declared_travel_with_what_they_explain(tmp_path: Path) -
     old = Makers(judge_served={"model": "toy"})
     assert old.judge_change(Makers(judge_served=now)) is None  # as an anchor's is compared, which knows no options
     assert Makers(judge_served={"model": "other"}).judge_change(Makers(judge_served=now)) is not None
-    for name, served in (("old", {"model": "toy"}), ("new", now), ("other", {"model": "third"})):
-        paths = paths_of(tmp_path / name, "m", "t")
-        paths.records.parent.mkdir(parents=True)
-        paths.records.write_text("")
-        paths.settings.write_text(json.dumps({"judge_served": served}))
-    files = {name: paths_of(tmp_path / name, "m", "t").records for name in ("old", "new", "other")}
-    refuse_other_judge(files["old"], files["new"])
-    with pytest.raises(BadInput, match="is not the one that marked"):
-        refuse_other_judge(files["other"], files["new"])
 
 
 @each(
