@@ -223,12 +223,7 @@ def test_another_model_in_the_middle_ends_the_run_with_what_changed(
     server: Server, change: dict[str, Any], words: str
 ) -> None:
     server.says = {"model": "toy-1", "system_fingerprint": "a"}
-
-    def later(_: Any) -> None:
-        if len(server.seen) > 5:
-            server.says = {**server.says, **change}
-
-    server.fault_of = later
+    server.fault_of = lambda _: server.says.update(change if len(server.seen) > 5 else {})
     with pytest.raises(CannotEvaluate, match=f"changed in the middle of the run: {words}"):
         replies(server, 20, workers=1)
 
@@ -237,10 +232,7 @@ def test_another_model_in_the_middle_ends_the_run_with_what_changed(
 def test_servers_behind_a_balancer_may_mix_the_fingerprints_that_an_option_names(
     server: Server, allowed: tuple[str, ...]
 ) -> None:
-    def alternate(_: Any) -> None:
-        server.says = {"model": "toy", "system_fingerprint": "ab"[len(server.seen) % 2]}
-
-    server.fault_of = alternate
+    server.fault_of = lambda _: server.says.update(system_fingerprint="ab"[len(server.seen) % 2])
     assert len(replies(server, 20, workers=1, fingerprints=allowed)) == 20
     with pytest.raises(CannotEvaluate, match=r'options.fingerprints = \["[ab]", "[ab]"\], or \["\*"\] for any'):
         replies(server, 20, workers=1)
