@@ -63,7 +63,7 @@ def said(project: Project, tree: Path) -> str:
     assert isinstance(engine, OpenAIEngine)
     port = str(free_port())
     words = [word.replace("{port}", port) for word in engine._options.serve]
-    server = Server(words, folder=project.folder, wall=engine._wall)
+    server = Server(words, folder=project.folder, wall=engine._table.wall)
 
     def get() -> str:
         try:
