@@ -268,7 +268,7 @@ class Identity:
 
 
 def _note(what: str, *names: Any) -> str:
-    """Say how to declare fingerprints, or the last of several names, as those of one model.
+    """Say how to declare fingerprints or another name of one model.
 
     >>> _note("model", "toy", "toy-2")
     'If that is another name of the same model, declare it: options.same_model = ["toy-2"]'

@@ -47,25 +47,19 @@ def test_a_chat_request_is_sent_whole(server: Server) -> None:
     }  # fmt: skip
 
 
-@pytest.mark.parametrize("key", ["sk-secret", "sk-secret\n"])
-def test_the_key_of_the_named_variable_is_sent_as_bearer(
-    server: Server, monkeypatch: pytest.MonkeyPatch, key: str
-) -> None:
-    monkeypatch.setenv("MY_KEY", key)
+def test_the_key_of_the_named_variable_is_sent_as_bearer(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MY_KEY", "sk-secret\n")
     assert isinstance(outcome(server, api_key_env="MY_KEY"), Reply)
     assert server.seen[0].headers["authorization"] == "Bearer sk-secret"
 
 
 @pytest.mark.parametrize(
-    ("key", "said"),
-    [(None, "is not set"), ("", "is not set"), ("sk-sec\nret", "no key"), ("sk-sec\u00e9ret", "no key")],
+    ("key", "said"), [("", "is not set"), ("sk-sec\nret", "no key"), ("sk-sec\u00e9ret", "no key")]
 )
 def test_a_key_that_cannot_be_sent_is_bad_input_that_names_the_variable(
-    server: Server, monkeypatch: pytest.MonkeyPatch, key: str | None, said: str
+    server: Server, monkeypatch: pytest.MonkeyPatch, key: str, said: str
 ) -> None:
-    monkeypatch.delenv("MY_KEY", raising=False)
-    if key is not None:
-        monkeypatch.setenv("MY_KEY", key)
+    monkeypatch.setenv("MY_KEY", key)
     with pytest.raises(BadInput, match=f"environment variable MY_KEY, named by options.api_key_env, .*{said}") as found:
         outcome(server, api_key_env="MY_KEY")
     assert "sk-" not in str(found.value)

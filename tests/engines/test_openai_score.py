@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -19,12 +18,6 @@ from tests.support.servers import Fault, Server, echoed
 
 pytestmark = pytest.mark.usefixtures("short_waits")
 PROMPT = Request("a", 0, "The capital is", mode="completion", stop=("\n",), seed=3)
-
-
-@pytest.fixture
-def server() -> Iterator[Server]:
-    with Server() as made:
-        yield made
 
 
 def scored(server: Server, continuation: str, request: Request = PROMPT) -> LogProbs:
