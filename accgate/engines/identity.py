@@ -186,7 +186,7 @@ class Identity:
         model, mark = (_name(body.get(key)) if isinstance(body, dict) else None for key in (MODEL, FINGERPRINT))
         if model not in (None, self._model) and (self._model is None or model not in self._same):
             if self._model not in (None, *self._same):
-                raise _change_fault(place, MODEL, str(self._model), str(model), name_note(model))
+                raise _change_fault(place, MODEL, str(self._model), str(model))
             self._model = model
         if mark is None or mark in self._fingerprints:
             return
@@ -194,8 +194,7 @@ class Identity:
             listed = ", ".join(sorted(self._allowed))
             raise CannotEvaluate(f"{place} answers with the {FINGERPRINT} {mark!r}; options.fingerprints has {listed}")
         if self._fingerprints and not self._allowed:
-            (before,) = self._fingerprints
-            raise _change_fault(place, FINGERPRINT, before, mark, _balancer_note(before, mark))
+            raise _change_fault(place, FINGERPRINT, next(iter(self._fingerprints)), mark)
         self._fingerprints[mark] = None
 
     def join(self, settings: Mapping[str, Any]) -> None:
@@ -229,13 +228,13 @@ class Identity:
         """
         marks = fingerprints_of(other)
         for key, before, now in _contradictions(other, self.settings(), self._same):
-            more = name_note(before) if key == MODEL else ""
-            raise _resume_fault(f"{where}: its records were {deed} {key} {before!r}", f"it is {now!r}", more)
+            earlier = f"{where}: its records were {deed} {key} {before!r}"
+            raise _resume_fault(earlier, f"it is {now!r}", _note(key, before))
         all_marks = sorted(marks | self._fingerprints.keys())
         if marks and not _are_allowed(self._allowed, all_marks):
             names = ", ".join(sorted(self._allowed)) or "none"
             earlier = f"{where}: its records were {deed} {FINGERPRINT} {', '.join(sorted(marks))}"
-            raise _resume_fault(earlier, f"options.fingerprints names {names}", _balancer_note(*all_marks))
+            raise _resume_fault(earlier, f"options.fingerprints names {names}", _note(FINGERPRINT, *all_marks))
 
     def expect(self, earlier: Mapping[str, Any], where: str, deed: str = "answered by") -> None:
         """Start from the settings of an earlier part of the run.
@@ -268,39 +267,35 @@ class Identity:
         return {key: value for key, value in values.items() if value}
 
 
-def name_note(name: Any) -> str:
-    """Say how to declare another name of the same model.
+def _note(what: str, *names: Any) -> str:
+    """Say how to declare fingerprints or another name of one model.
 
-    >>> name_note("toy-2")
+    >>> _note("model", "toy", "toy-2")
     'If that is another name of the same model, declare it: options.same_model = ["toy-2"]'
     """
     from accgate.engines.openai.options import option_text  # pydantic: files are compared without it
 
-    option = option_text(SAME, [name])
+    if what == FINGERPRINT:
+        allowed = option_text("fingerprints", names) or option_text("fingerprints", [ANY])
+        fact = "If a load balancer serves one model from all of them"
+        return f'{fact}, name them: options.{allowed}, or ["{ANY}"] for any'
+    option = option_text(SAME, names[-1:]) if what == MODEL else ""
     return f"If that is another name of the same model, declare it: options.{option}" if option else ""
 
 
-def _balancer_note(*marks: str) -> str:
-    from accgate.engines.openai.options import option_text
-
-    option = option_text("fingerprints", marks) or option_text("fingerprints", [ANY])
-    return f'If a load balancer serves one model from all of them, name them: options.{option}, or ["{ANY}"] for any'
-
-
-def _resume_fault(before: str, now: str, more: str = "") -> BadInput:
+def _resume_fault(before: str, now: str, more: str) -> BadInput:
     fix = "another model or build; start that one again, or start without --resume in another --out"
     return BadInput(f"{before}, and now {now}: {fix}{f'. {more}' if more else ''}")
 
 
 def _apart(what: str, one: str, other: str) -> CannotEvaluate:
     fault = f"the replicas are not one model: {what} is {one!r} at one, and {other!r} at another"
-    more = _balancer_note(one, other) if what == FINGERPRINT else ""
-    return _mixed_fault(fault, "Serve one of them everywhere", more)
+    return _mixed_fault(fault, "Serve one of them everywhere", _note(what, one, other))
 
 
-def _change_fault(place: str, what: str, before: str, now: str, more: str = "") -> CannotEvaluate:
+def _change_fault(place: str, what: str, before: str, now: str) -> CannotEvaluate:
     fault = f"{place} changed in the middle of the run: {what} was {before!r}, and now is {now!r}"
-    return _mixed_fault(fault, "Serve the first one again", more)
+    return _mixed_fault(fault, "Serve the first one again", _note(what, before, now))
 
 
 def _mixed_fault(fault: str, fix: str, more: str) -> CannotEvaluate:

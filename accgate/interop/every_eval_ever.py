@@ -121,8 +121,6 @@ def _model_id(model: str, checks: tuple[CheckRun, ...], model_ids: Mapping[str, 
 def _result(check: CheckRun, source: Source, began: str) -> dict[str, Any]:
     task, figures, scale = str(check.verdict.task), check.figures, source.scale
     hub = source.datasets.get(task)
-    if "mean" not in figures:
-        raise BadInput(f"{check.name}: has no mean, so it cannot be exported; choose other tasks with --task")
     spread = None
     if "standard_error" in figures:
         spread = {

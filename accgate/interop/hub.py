@@ -73,9 +73,7 @@ def export_hub(
 
 def _entry(run: RunFolder, check: CheckRun, benchmark: re.Match[str], fractions: bool, source: str | None) -> str:
     check.whole_samples()
-    verdict, mean = check.verdict, check.verdict.candidate.mean
-    if mean is None:
-        raise BadInput(f"{check.name}: has no mean, so it cannot be exported; choose other tasks with --task")
+    verdict, mean = check.verdict, check.figures["mean"]
     if verdict.is_early:
         fix = "run it with early_stopping = false before you publish its score"
         stop = f"stopped early, after {verdict.n:,} of {verdict.n_max:,} samples, which biases its mean"

@@ -113,7 +113,7 @@ def _all_samples(log: Log) -> list[Sample]:
     by_epoch: dict[tuple[str, int], Sample] = {}
     for sample in log.samples:
         epoch = sample.get("epoch")
-        if "id" not in sample or not isinstance(epoch, int) or epoch < 1 or "target" not in sample:
+        if "id" not in sample or not isinstance(epoch, int) or "target" not in sample:
             raise BadInput(f"{log.path}: a sample has no id, epoch or target; is it a log of Inspect?")
         if (key := (str(sample["id"]), epoch)) in by_epoch:
             raise BadInput(f"{log.path}: sample {key[0]} of epoch {epoch} comes twice; each must come once")

@@ -123,8 +123,6 @@ def _rows(path: Path) -> Iterator[tuple[int, Mapping[str, Any]]]:
         yield from read_table(path)
         return
     rows = read_json(path, RESULTS, "is the file cut off?")
-    if not all(isinstance(row, dict) for row in rows):
-        raise BadInput(f"{path}: is a list of something other than lm-eval's samples")
     yield from enumerate(rows, 1)
 
 

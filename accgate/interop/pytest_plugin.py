@@ -78,8 +78,7 @@ class AccuracyGate:
         out = self._out()
         (out / "accgate.json").unlink(missing_ok=True)  # of an earlier session
         words = ["run", str(self.root / config), "--out", str(out), "--html", "--quiet"]
-        words += [f"--tasks={task}"] if task is not None else []
-        words += [f"--models={model}"] if model is not None else []
+        words += [f"--{name}={value}" for name, value in (("tasks", task), ("models", model)) if value is not None]
         # No folder of the tests may stand in for a package, as `datasets/` would: -P of Python 3.11.
         environ = os.environ | {"PYTHONSAFEPATH": "1"}
         done = subprocess.run(

@@ -96,13 +96,15 @@ class CheckRun:
         Raises
         ------
         BadInput
-            When there are none, or some have no score: a target for scores cannot hold that.
+            When there are none, some have no score, or they have no mean: a target for scores cannot hold that.
         """
         if isinstance(self.samples, str):
             raise BadInput(f"{self.name}: has no scores to export: {self.samples}")
         failed = int(np.isnan(self.samples.candidate).sum())
         if failed:
             raise BadInput(f"{self.name}: no score for {failed} of {self.verdict.n} samples; evaluate them again")
+        if "mean" not in self.figures:
+            raise BadInput(f"{self.name}: has no mean, so it cannot be exported; choose other tasks with --task")
         return self.samples
 
 

@@ -15,7 +15,7 @@ from typing import Any
 
 from accgate.errors import BadInput, writing
 from accgate.inputs.samples import Layout
-from accgate.records.file import Record, RecordPaths, paths_of, read_records, to_line, write_settings
+from accgate.records.file import Record, RecordPaths, is_number, paths_of, read_records, to_line, write_settings
 from accgate.records.replacement import write_atomically, write_gzip_lines
 from accgate.records.scores import in_points, read_scores, scores_of_records
 from accgate.references.store import ReferenceFile
@@ -100,7 +100,7 @@ def check_mean(
     BadInput
         When it is another: samples are missing or changed, or the tool reports something else than their mean.
     """
-    if isinstance(reported, bool) or not isinstance(reported, (int, float)):
+    if not is_number(reported):
         raise BadInput(f"{reports}: {what} is {reported!r}, which is not a number; give the log as the tool wrote it")
     if not math.isclose(mean, reported, rel_tol=TOLERANCE, abs_tol=tolerance):
         fault = f"the samples' mean of {what} is {mean:.10g}, but {reports.name} reports {reported:.10g}"

@@ -165,7 +165,7 @@ def _content(path: Path) -> dict[Any, Any]:
         if fault := _fault(yaml.parse(text, Loader=loader)):
             raise BadInput(f"{path}: {fault}")
         content = yaml.load(text, Loader=loader)
-    except (yaml.YAMLError, UnicodeDecodeError, ValueError, RecursionError) as error:
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
         raise BadInput(f"{path}: is not YAML: {error}") from error
     if content == {}:
         raise NoAccuracies(f"{path}: names no model yet, so nothing to import")
@@ -197,7 +197,7 @@ def _reference(path: Path, model: str, entry: Any, defaults: Defaults, where: st
     score = "accuracy" if defaults.metric not in entry else defaults.metric
     mean = _number(entry, score, None, where)
     n = entry.get("num_samples", defaults.num_samples)
-    if isinstance(n, bool) or not isinstance(n, int) or n < 1:
+    if type(n) is not int or n < 1:
         raise BadInput(f"{where}: num_samples is {n!r}; give a whole number, or --num-samples")
     higher = entry.get("higher_is_better", defaults.higher_is_better)
     if not isinstance(higher, bool):

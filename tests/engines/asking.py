@@ -6,11 +6,12 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from functools import wraps
+from pathlib import Path
 from typing import Any, TypeVar
 
 from accgate.engines import Reply, Request
+from accgate.engines.base import ModelTable
 from accgate.engines.openai.engine import OpenAIEngine
-from accgate.engines.openai.options import Options
 from accgate.engines.silence import timeout
 from tests.support.servers import Server
 
@@ -59,7 +60,7 @@ def run_on(engine: OpenAIEngine, work: Callable[[], Awaitable[T]]) -> T:
 
 def engine_at(url: str | Sequence[str], **options: Any) -> OpenAIEngine:
     urls = url if isinstance(url, str) else tuple(url)
-    return OpenAIEngine("toy", Options(base_url=urls, **{"max_retries": 2, **options}))
+    return OpenAIEngine(ModelTable("toy", {"base_url": urls, "max_retries": 2, **options}, Path()))
 
 
 def outcomes_of(

@@ -61,7 +61,6 @@ def said(server: Server, **options: Any) -> str:
         (sent_on(302, "https://h/login?next=sk-secret"), r"redirects to https://h/login\?\*\*\*; that"),
         (sent_on(302, "https://me:hunter2@h/v1/completions"), "redirects to https://[*]{3}h/v1; that"),
         (sent_on(308, "/v1/completions/"), "redirects to .*/v1/completions/; that is no address"),
-        (Fault(400, {"error": {"message": "maximum context length is 9 tokens"}}), "shorten the prompt, lower max_tok"),
         (Fault(body={"choices": [{"index": 1, "text": "5"}, {"index": 0, "text": "4"}]}), "4$"),
         (Fault(body={"choices": GOOD["choices"] * 2}), "RequestFailed: .*the response holds 2 replies to one request"),
         (Fault(body=json.dumps(GOOD).encode("utf-16")), "4$"),

@@ -7,17 +7,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from syrupy.assertion import SnapshotAssertion
 
 from accgate.engines.base import ModelTable
-from accgate.engines.openai.engine import OpenAIEngine
-from accgate.engines.openai.options import Options, field_hint, redirect_hint, url_fault
+from accgate.engines.openai.options import Options, field_hint
 from accgate.engines.table import create
-from accgate.engines.wire import extra_faults
-from accgate.errors import BadInput
 from accgate.inputs.toml import tomllib
 from accgate.inputs.typed import parse_table
-from tests.engines.asking import outcome
+from tests.engines.asking import engine_at, outcome
 from tests.support.cases import each
+from tests.support.cases import refusal as refused
 from tests.support.servers import Fault, Server
 
 SENT = {"model": "toy", "messages": [], "max_tokens": 9, "temperature": 0.0, "top_k": 1, "a.b": 1, 'q"': 1}
@@ -74,44 +73,32 @@ def test_a_gateway_that_refuses_the_model_later_says_which_it_has(status: int, m
         assert ("the server has team/toy-7b; did you mean that?" in str(outcome(server))) is told
 
 
-@each(
-    ("url", "cause"),
-    [
-        ("https://h/v1#top", "requests add their paths to the end"),
-        ("https://h/v1?key=SECRET", "requests add their paths to the end"),
-        ("https://me:SECRET@h/v1", "which holds a secret; leave it out, and name an environment variable"),
-        ("https://h/v1/chat/completions/", "requests add /chat/completions to it: write https://h/v1"),
-        ("https://me:SECRET/x@h/v1", "which is not a URL"),
-        ("me:SECRET@h/v1", "does not begin with http"),
-    ],
-)
-def test_a_url_that_cannot_work_or_holds_a_secret_is_told_before_the_run(url: str, cause: str) -> None:
-    with pytest.raises(BadInput, match=r"^options.base_url: ") as caught:
-        OpenAIEngine.of_table(ModelTable("toy", {"base_url": url, "api_key_env": "KEY"}, Path()))
-    assert cause in str(caught.value)
-    assert "SECRET" not in str(caught.value)
-    assert redirect_hint(url).startswith("that is no address of an API")
-    assert url_fault(url) is not None
-
-
-@each(
-    ("extra", "refused"),
-    [
-        ({"stream": True}, "stream"), ({"stream": False}, None),
-        ({"stream_options": {"include_usage": True}}, "stream_options"),
-        ({"n": 2}, "n"), ({"n": 1}, None), ({"echo": True}, "echo"), ({"messages": []}, "messages"),
-        ({"model": "other"}, "model"), ({"min_p": 0.1, "response_format": {"type": "json_object"}}, None),
-    ],
+NO_URLS = (
+    "", "localhost:8000", "http://:80/v1", "http://h:port/v1", "http://h:0/v1", "http://[::1", "http://a b",
+    "http://h/v1\n", "https://h/v1#top", "https://h/v1?key=SECRET", "https://me:SECRET@h/v1",
+    "https://h/v1/chat/completions/", "https://me:SECRET/x@h/v1", "me:SECRET@h/v1",
 )  # fmt: skip
-def test_further_fields_that_no_reply_can_come_of_are_told_before_the_run(extra: Any, refused: str | None) -> None:
-    keys = [key for key, _ in extra_faults(extra)]
-    assert keys == ([] if refused is None else [("sampling", "extra", refused)])
-    table = ModelTable("toy", {"base_url": "http://h/v1"}, Path(), extra)
-    if refused is None:
-        assert create("openai", table)
-    else:
-        with pytest.raises(BadInput, match=rf"^sampling.extra.{refused}: is .*; remove it$"):
-            create("openai", table)
+
+
+def test_a_url_that_cannot_work_or_holds_a_secret_is_told_before_the_run(messages: SnapshotAssertion) -> None:
+    faults = [refused(engine_at, url, api_key_env="KEY") for url in NO_URLS]
+    assert faults == messages
+    assert "SECRET" not in "".join(faults)
+
+
+UNREADABLE: tuple[Any, ...] = (
+    {"stream": True}, {"stream_options": {"include_usage": True}}, {"n": 2}, {"echo": True}, {"messages": []},
+    {"model": "other"},
+)  # fmt: skip
+
+
+def test_further_fields_that_no_reply_can_come_of_are_told_before_the_run(messages: SnapshotAssertion) -> None:
+    def make(extra: Any) -> Any:
+        return create("openai", ModelTable("toy", {"base_url": "http://h/v1"}, Path(), extra))
+
+    assert [refused(make, extra) for extra in UNREADABLE] == messages
+    for extra in ({"stream": False}, {"n": 1}, {"min_p": 0.1, "response_format": {"type": "json_object"}}):
+        assert make(extra)
 
 
 def test_a_key_that_begins_with_basic_is_a_name_and_a_password(monkeypatch: pytest.MonkeyPatch) -> None:

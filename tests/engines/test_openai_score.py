@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -19,12 +18,6 @@ from tests.support.servers import Fault, Server, echoed
 
 pytestmark = pytest.mark.usefixtures("short_waits")
 PROMPT = Request("a", 0, "The capital is", mode="completion", stop=("\n",), seed=3)
-
-
-@pytest.fixture
-def server() -> Iterator[Server]:
-    with Server() as made:
-        yield made
 
 
 def scored(server: Server, continuation: str, request: Request = PROMPT) -> LogProbs:
@@ -74,7 +67,7 @@ def test_a_server_that_cannot_is_said_with_the_alternative(server: Server, fault
 def test_a_chat_is_refused_with_the_mend_and_an_empty_continuation_fails_its_sample(server: Server) -> None:
     with pytest.raises(CannotEvaluate, match='mode = "completion"'):
         scored(server, " Paris", Request("a", 0, "The capital is"))
-    with pytest.raises(RequestFailed, match="an empty continuation"):
+    with pytest.raises(RequestFailed, match="log-probabilities of the continuation"):
         scored(server, "")
 
 

@@ -107,15 +107,3 @@ def test_without_ray_a_note_says_how_to_install_it(folder: Path, monkeypatch: py
 )  # fmt: skip
 def test_a_url_of_a_server_is_taken(url: str) -> None:
     assert url_fault(url) is None
-
-
-@each(
-    "url",
-    ["", "h", "localhost:8000", "//h/v1", "ftp://h/v1", "nonsense url", "http://", "http:///v1", "http://:80/v1",
-     "http://h:port/v1", "http://h:99999/v1", "http://h:0/v1", "http://[::1/v1", "http://a b/v1", "http://h/v1\n"],
-)  # fmt: skip
-def test_what_is_no_url_of_a_server_is_refused_with_an_example(url: str) -> None:
-    fault = url_fault(url)
-    assert fault is not None
-    assert fault.startswith(f"is {url!r}, which ")
-    assert fault.endswith("; write it as http://127.0.0.1:8000/v1")

@@ -14,25 +14,20 @@ from tests.support.cases import each
 OF_VLLM = (
     ("This is a reasoning section</think>This is the rest", "This is a reasoning section", "This is the rest"),
     ("<think>This is a reasoning section</think>This is the rest", "This is a reasoning section", "This is the rest"),
-    ("This is content</think>", "This is content", ""),
     ("This\nThat</think>This is the rest\nThat", "This\nThat", "This is the rest\nThat"),
-    ("<think>This is a reasoning section</think>", "This is a reasoning section", ""),
     ("</think>This is the rest", None, "This is the rest"),
     ("<think>This is a reasoning section", "This is a reasoning section", None),
     ("[THINK]This is a reasoning section[/THINK]This is the rest", "This is a reasoning section", "This is the rest"),
-    ("[THINK]This is a reasoning section", "This is a reasoning section", None),
     ("This is content", None, "This is content"),
     ("Here is my thought process:So it isHere is my response:This is the rest", "So it is", "This is the rest"),
     ("Here's my thought process:\nThis\nHere's my response:\nThat", "This", "That"),
     ("<seed:think>Let me think</seed:think>The answer is 42", "Let me think", "The answer is 42"),
     ("abc\n</think>\n\n<response>\ndef\n</response>\n", "abc", "def"),
-    ("abc\n</think>\ndef", "abc", "def"),
 )
 OF_TEMPLATES = (  # of models that no parser of vLLM knows: LongCat, MedGemma, Apriel
     ("<longcat_think>\nabc\n</longcat_think>\ndef", "abc", "def"),
     ("<unused94>thought\nabc<unused95>def", "abc", "def"),
     ("abc\n[BEGIN FINAL RESPONSE]\ndef\n[END FINAL RESPONSE]\n<|end|>", "abc", "def"),
-    ("abc\n[BEGIN FINAL RESPONSE]\nde", "abc", "de"),
 )
 PROSE = (
     "Write <think> before you answer. 5",
@@ -64,6 +59,11 @@ def test_what_a_prompt_opens_is_a_thought_until_it_is_closed() -> None:
     assert split_reasoning("2, then 7</think>5", opened=opened).answer == "5"
     assert split_reasoning("<think>\n7</think>5", opened=opened) == Split("5", "7")
     assert opened_by("<think>\n\n</think>\n\n") == ""
+
+
+def test_a_thought_may_be_closed_once_more_on_a_line_of_its_own() -> None:
+    assert split_reasoning("<think>2</think>\n7\n</think>\n5") == Split("5", "2\n\n7")
+    assert split_reasoning("<think>2</think>\nWrite </think>. 5") == Split("Write </think>. 5", "2")
 
 
 def test_a_granite_thought_that_was_cut_off_holds_no_answer() -> None:

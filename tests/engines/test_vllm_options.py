@@ -6,6 +6,7 @@ import enum
 import json
 import logging
 import os
+import re
 import subprocess
 import sys
 import textwrap
@@ -17,6 +18,7 @@ from typing import Any, Literal
 
 import pytest
 from pydantic.dataclasses import dataclass as pydantic_dataclass
+from syrupy.assertion import SnapshotAssertion
 
 from accgate.config.config import load_config
 from accgate.engines.base import ModelTable
@@ -31,7 +33,7 @@ from accgate.planning.design import planned_model
 from accgate.planning.validation import validate
 from accgate.verdict.reasons import words_of
 from tests.engines.planned import model_file
-from tests.support.cases import each
+from tests.support.cases import each, refusal
 
 
 class Backend(enum.Enum):
@@ -124,7 +126,7 @@ def refusals(folder: Path, text: str) -> list[str]:
     return [message.removeprefix(prefix).replace("models.m.options.", "") for message in caught.value.messages]
 
 
-def test_arguments_reach_vllm_as_they_are_written(tmp_path: Path) -> None:
+def test_arguments_reach_vllm_as_its_class_declares_them(tmp_path: Path) -> None:
     text = """
         dtype = "bfloat16"
         max_model_len = 2048
@@ -134,12 +136,14 @@ def test_arguments_reach_vllm_as_they_are_written(tmp_path: Path) -> None:
         quantised = "anything"
         speculative_config = { method = "ngram", num_speculative_tokens = 3 }
         disable_log_stats = false
+        compilation_config = { level = 3 }
+        offload = ["a", "b"]
     """
     assert arguments(tmp_path, text) == {
         "dtype": "bfloat16", "max_model_len": 2048, "gpu_memory_utilization": 1, "devices": [0, "1"],
         "backend": Backend.FLASH, "quantised": "anything", "disable_log_stats": False,
         "speculative_config": {"method": "ngram", "num_speculative_tokens": 3},
-        "per_request_spec_decode_metrics": "summary",
+        "per_request_spec_decode_metrics": "summary", "compilation_config": Compilation(3), "offload": {"a", "b"},
     }  # fmt: skip
 
 
@@ -163,12 +167,6 @@ def test_a_vllm_that_cannot_tell_what_was_accepted_is_not_asked_to(tmp_path: Pat
     table = ModelTable("org/w", {"spec_method": "ngram"}, tmp_path)
     earlier = make_dataclass("Earlier", [("spec_method", str, "")])
     assert engine_arguments(*own_options(table), earlier) == {"spec_method": "ngram", "disable_log_stats": True}
-
-
-def test_tables_and_arrays_become_what_the_class_declares(tmp_path: Path) -> None:
-    made = arguments(tmp_path, 'compilation_config = { level = 3 }\noffload = ["a", "b"]')
-    assert made["compilation_config"] == Compilation(3)
-    assert made["offload"] == {"a", "b"}
 
 
 @each(
@@ -195,31 +193,19 @@ def test_a_preset_gives_way_to_the_models_own_arguments(tmp_path: Path, text: st
     own = f'preset = "gate"\n{text}'
     assert arguments(tmp_path, own) == taken | {"disable_log_stats": True}
     assert split_options("vllm", {"preset": "gate"}) == ({"preset": "gate"}, {})  # a setting that references keep
-    assert refusals(tmp_path, 'preset = "fast"') == ["5: preset: is 'fast'; write one of gate"]
 
 
-NO_SUCH = "vLLM has no such engine argument"
+WRONG = (
+    "enforce_eagre = true", "max_seq_len_to_capture = 8", "model_lengths = 4", "zzz = 4", 'max_model_len = "2048"',
+    'dtype = "bf16"', "compilation_config = { levl = 1 }", 'compilation_config = { level = "x" }', 'model = "x"',
+    "enable_lora = true", 'chat_template = "no.jinja"', 'preset = "fast"',
+)  # fmt: skip
 
 
-@each(
-    ("text", "message"),
-    [
-        ("enforce_eagre = true", f"enforce_eagre: {NO_SUCH}; did you mean 'enforce_eager'?"),
-        ("max_seq_len_to_capture = 8", "max_seq_len_to_capture: vLLM has it no longer; write max_cudagraph_capture"),
-        ("model_lengths = 4", f"model_lengths: {NO_SUCH}; names like it: max_model_len, model"),
-        ("zzz = 4", f"zzz: {NO_SUCH}; names like it: none"),
-        ('max_model_len = "2048"', "max_model_len: is '2048': Input should be a valid integer"),
-        ('dtype = "bf16"', "dtype: is 'bf16': Input should be 'auto' or 'bfloat16'"),
-        ("compilation_config = { levl = 1 }", "compilation_config.levl: vLLM knows no such key here"),
-        ('compilation_config = { level = "x" }', "compilation_config.level: is 'x': Input should be a valid"),
-        ('model = "x"', "model: belongs one table up"),
-        ("enable_lora = true", "enable_lora: is set by lora"),
-        ('chat_template = "no.jinja"', "chat_template: there is no file 'no.jinja' in "),
-    ],
-)
-def test_a_fault_names_line_key_and_mend(tmp_path: Path, text: str, message: str) -> None:
-    (found,) = refusals(tmp_path, text)
-    assert found.startswith(f"5: {message}")
+def test_a_fault_names_line_key_and_mend(tmp_path: Path, messages: SnapshotAssertion) -> None:
+    faults = {text: "\n".join(refusals(tmp_path, text)) for text in WRONG}
+    assert faults == messages
+    assert all(fault.startswith("5: ") for fault in faults.values())
 
 
 @each(("rank", "reserved"), [(8, 16), (16, 16), (17, 32), (256, 256), (400, 512)])
@@ -241,23 +227,19 @@ def test_a_path_without_weights_is_no_hub_id(tmp_path: Path, name: str) -> None:
         weights(name, tmp_path, ("model",))
 
 
-@each(
-    ("extra", "message"),
-    [
-        ("min_pp = 0.1", "min_pp: vLLM has no such sampling parameter; did you mean 'min_p'?"),
-        ("min_p = 3.0", "min_p: is 3.0: Input should be less than or equal to 1"),
-        ("output_kind = 1", "output_kind: is set by accgate, which reads whole replies"),
-        ("chat_template_kwargs = 3", "chat_template_kwargs: is 3; write a table"),
-        ("structured_outputs = { choise = ['a'] }", "structured_outputs.choise: vLLM knows no such key here; did you"),
-        ("logit_bias = { x = 1 }", "logit_bias: is {'x': 1}: "),
-        ("logit_bias = { 5 = 500 }", "logit_bias.5: is 500; write a number from -100 to 100"),
-    ],
-)
-def test_extra_fields_of_the_sampling_are_checked(tmp_path: Path, extra: str, message: str) -> None:
-    source = file(tmp_path, f"[models.m.sampling.extra]\n{extra}")
-    with pytest.raises(BadInput) as caught, source.locating(("models", "m")):
-        checked_sampling(table(source).extra, Sampled)
-    assert str(caught.value).startswith(f"{tmp_path / 'accuracy.toml'}:6: models.m.sampling.extra.{message}")
+WRONG_EXTRA = (
+    "min_pp = 0.1", "min_p = 3.0", "output_kind = 1", "chat_template_kwargs = 3",
+    "structured_outputs = { choise = ['a'] }", "logit_bias = { x = 1 }", "logit_bias = { 5 = 500 }",
+)  # fmt: skip
+
+
+def test_extra_fields_of_the_sampling_are_checked(tmp_path: Path, messages: SnapshotAssertion) -> None:
+    def checked(extra: str) -> None:
+        source = file(tmp_path, f"[models.m.sampling.extra]\n{extra}")
+        with source.locating(("models", "m")):
+            checked_sampling(table(source).extra, Sampled)
+
+    assert {extra: refusal(checked, extra) for extra in WRONG_EXTRA} == messages
 
 
 def test_extra_fields_are_used_as_vllm_holds_them() -> None:
@@ -317,26 +299,21 @@ CHILD = "(EngineCore pid=7) ERROR 11-21 14:00:00 [core.py:1500] "
 GENERIC = "Engine core initialization failed. See root cause above. Failed core proc(s): {}"
 
 
-@each(
-    ("said", "fact", "mend"),
-    [
-        ("ValueError: To serve at least one request with the models's max seq len (9), 4.3 GiB KV cache is needed, "
-         "which is larger than the available KV cache memory (2.0 GiB).", "To serve at least one", "max_model_len"),
-        ("torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB", "CUDA out of memory", "quantise it"),
-        ("RuntimeError: Failed to infer device type, please set the environment variable `VLLM_LOGGING_LEVEL=DEBUG`",
-         "Failed to infer device type", "run where a GPU is"),
-        ("ValueError: Cannot find any model weights with `/w`", "Cannot find any model weights", "check `model`"),
-        ("KeyError: 'rare'", "'rare'", ""),
-    ],
-)  # fmt: skip
-def test_the_cause_is_found_in_the_log_of_the_process_that_failed(said: str, fact: str, mend: str) -> None:
+CAUSES = (
+    "ValueError: To serve at least one request with the models's max seq len (9), 4.3 GiB KV cache is needed, which is "
+    "larger than the available KV cache memory (2.0 GiB).",
+    "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB",
+    "RuntimeError: Failed to infer device type, please set the environment variable `VLLM_LOGGING_LEVEL=DEBUG`",
+    "ValueError: Cannot find any model weights with `/w`",
+    "KeyError: 'rare'",
+)
+
+
+def test_the_cause_is_found_in_the_log_of_the_process_that_failed(messages: SnapshotAssertion) -> None:
     log = f"INFO loading\n{CHILD}OSError: what was tried first\n{CHILD}Traceback (most recent call last):\n"
-    log += f"{CHILD}  File 'x'\n{CHILD}{said}\nProcess X:\n"
-    log += f"Exception: WorkerProc initialization failed due to an exception in a background process.\n{CHILD}"
-    told = cause(RuntimeError(GENERIC), log)
-    assert told.startswith(fact)
-    assert mend in told
-    assert "\n" not in told
+    end = f"Exception: WorkerProc initialization failed due to an exception in a background process.\n{CHILD}"
+    logs = {said: f"{log}{CHILD}  File 'x'\n{CHILD}{said}\nProcess X:\n{end}" for said in CAUSES}
+    assert {said: cause(RuntimeError(GENERIC), text) for said, text in logs.items()} == messages
 
 
 def test_an_error_of_this_process_goes_before_the_log() -> None:
@@ -344,9 +321,8 @@ def test_an_error_of_this_process_goes_before_the_log() -> None:
         "1 validation error for ModelConfig\n  Value error, Total number of attention heads (9) must be divisible by "
         "tensor parallel size (2). [type=value_error, input_value=ArgsKwargs((), {...}), input_type=ArgsKwargs]\n"
     )
-    assert cause(error, f"{CHILD}ValueError: an older one").startswith(
-        "Total number of attention heads (9) must be divisible by tensor parallel size (2); set options.tensor_"
-    )
+    told = cause(error, f"{CHILD}ValueError: an older one")
+    assert re.match(r"Total number of .* size \(2\); set options\.tensor_", told)
 
 
 def test_what_a_started_process_writes_goes_to_the_log(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:

@@ -69,22 +69,27 @@ import os, signal, sys, time
 from multiprocessing.shared_memory import SharedMemory
 segment = SharedMemory(create=True, size=4096)
 print("worker", os.getpid(), segment.name, flush=True)
+open("worker", "w").close()
 time.sleep(600)
 '''
 
 def core(name):
     subprocess.run([sys.executable, "-c", WORKER.replace("worker", name)], start_new_session=True)
 
+def wait_for(name):
+    while not os.path.exists(name):
+        time.sleep(0.01)
+
 if __name__ == "__main__":
     context = multiprocessing.get_context("fork")
     context.Process(target=core, args=["other"]).start()
-    time.sleep(2)
+    wait_for("other")
     watch = Watch()
     own = context.Process(target=core, args=["worker"])
     own.start()
     plain = subprocess.Popen(["sleep", "600"], stdout=subprocess.DEVNULL)
     print("plain", plain.pid, "-", flush=True)
-    time.sleep(2)
+    wait_for("worker")
     {after}
     sys.stdin.readline()
     watch.close()
@@ -102,7 +107,7 @@ def test_a_stopped_worker_ends_with_its_engine_and_nothing_else_does(
     script = tmp_path / "engines.py"
     script.write_text(ENGINES.replace("{after}", after))
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
-    run = subprocess.Popen([sys.executable, str(script)], start_new_session=True, **pipes)  # type: ignore[call-overload]
+    run = subprocess.Popen([sys.executable, str(script)], cwd=tmp_path, start_new_session=True, **pipes)  # type: ignore[call-overload]
     lines = {}
     for _ in range(3):
         name, number, segment = run.stdout.readline().split()

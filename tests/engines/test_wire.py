@@ -168,14 +168,6 @@ def test_any_body_is_a_reply_or_malformed_and_has_a_short_error_text(body: Any) 
     assert "\n" not in error_text(body)
 
 
-@each(
-    ("body", "text"),
-    [
-        ({"error": {"message": "too\n long", "code": 400}}, "too long"),
-        ("<h1>Bad\tgateway</h1>", "<h1>Bad gateway</h1>"),
-        ("x" * 300, "x" * 300),
-        ("x" * 301, "x" * 297 + "..."),
-    ],
-)
-def test_the_message_of_an_error_is_found(body: Any, text: str) -> None:
-    assert error_text(body) == text
+def test_the_message_of_an_error_is_found_and_stands_on_one_line() -> None:
+    assert error_text({"error": {"message": "too\n long", "code": 400}}) == "too long"
+    assert error_text("<h1>Bad\tgateway</h1>") == "<h1>Bad gateway</h1>"

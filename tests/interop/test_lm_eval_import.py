@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from syrupy.assertion import SnapshotAssertion
 
-from accgate.errors import BadInput
 from accgate.interop.lm_eval import import_lm_eval, lm_eval_files
 from accgate.interop.task_log import Choice, TaskLog
 from accgate.tasks.sample import sample_id
 from tests.interop.lm_eval_logs import DATE, Row, generated, put, scored, write_log
-from tests.support.cases import each, refusal
+from tests.support.cases import refusal
 from tests.support.gates import write_lines
 
 MATCHES = [generated(doc, {"exact_match": value}) for doc, value in enumerate([1.0, 0.0, 1.0, 1.0])]
@@ -64,21 +64,14 @@ SEVERAL = [
 ]
 
 
-def test_of_several_scores_metric_and_filter_choose_one_and_an_error_lists_them(tmp_path: Path) -> None:
+def test_of_several_scores_metric_and_filter_choose_one_and_an_error_lists_them(
+    tmp_path: Path, messages: SnapshotAssertion
+) -> None:
     path = write_log(tmp_path, SEVERAL)
-    for choice, others in (
-        ({"metric": "acc"}, "acc --filter flexible"),
-        ({"filter": "strict"}, "acc_norm --filter str"),
-    ):
-        with pytest.raises(BadInput, match=f"choose one: --metric acc --filter strict, --metric {others}"):
-            imported(path, **choice)
+    choices = ({"metric": "acc"}, {"filter": "strict"}, {"metric": "f1"}, {"filter": "loose"})
+    assert [refusal(imported, path, **choice) for choice in choices] == messages
     found = imported(path, metric="acc_norm", filter="flexible")
     assert (found.metric, found.mean, found.samples) == ("acc_norm,flexible", 0.0, 3)
-
-
-@each("choice", [{"metric": "f1"}, {"filter": "loose"}])
-def test_a_score_that_is_not_there_is_an_error_that_lists_what_is(tmp_path: Path, choice: dict[str, str]) -> None:
-    assert re.search(r"holds no .*; it has: --metric acc", refusal(imported, write_log(tmp_path, SEVERAL), **choice))
 
 
 def test_a_metric_that_lm_eval_does_not_average_is_refused_and_offered_to_nobody(tmp_path: Path) -> None:
@@ -90,8 +83,8 @@ def test_a_metric_that_lm_eval_does_not_average_is_refused_and_offered_to_nobody
 
 def test_an_aggregation_other_than_the_mean_is_refused(tmp_path: Path) -> None:
     rows = [generated(doc, {"perplexity": -2.0 * doc}) for doc in range(2)]
-    with pytest.raises(BadInput, match="perplexity is not a mean"):
-        imported(write_log(tmp_path, rows, results=False), metric="perplexity")
+    path = write_log(tmp_path, rows, results=False)
+    assert "perplexity is not a mean" in refusal(imported, path, metric="perplexity")
     keys = ("configs", "adding", "metric_list", 0, "aggregation")
     path = write_log(tmp_path, MATCHES, change=lambda results: put(results, keys, "median"))
     assert "exact_match is not a mean" in refusal(imported, path, metric="exact_match")
@@ -106,27 +99,22 @@ def test_points_of_an_unknown_metric_are_asked_for_and_never_guessed(tmp_path: P
 
 
 def test_a_known_fraction_with_other_values_is_asked_for(tmp_path: Path) -> None:
-    with pytest.raises(BadInput, match=r"acc should be a fraction, but 75 is none \(1 such values\)"):
-        imported(write_log(tmp_path, [generated(0, {"acc": 75.0}), generated(1, {"acc": 1.0})]))
+    path = write_log(tmp_path, [generated(0, {"acc": 75.0}), generated(1, {"acc": 1.0})])
+    assert "acc should be a fraction" in refusal(imported, path)
 
 
-@each(
-    ("keys", "value", "fault"),
-    [
-        (("results", "adding", MEAN), 0.7501, r"mean of exact_match,none is 0\.75, but results_.* reports 0\.7501"),
-        (("results", "adding"), {}, "reports no exact_match,none"),
-        (("results", "adding", MEAN), "0.75", "is not a number"),
-        (("n-samples", "adding", "effective"), 5, "holds 4 samples, but results_.* counts 5"),
-        (("task_hashes", "adding"), "0" * 64, "task_hashes differ"),
-        (("results",), {"subtracting": {}}, "has no task adding"),
-        (("configs", "adding", "metric_list"), 3, "is not as lm-eval writes a log"),
-    ],
-)
-def test_results_that_the_samples_do_not_give_are_an_error(
-    tmp_path: Path, keys: tuple[str, ...], value: Any, fault: str
-) -> None:
-    with pytest.raises(BadInput, match=fault):
-        imported(write_log(tmp_path, MATCHES, change=lambda results: put(results, keys, value)))
+OTHER_RESULTS: tuple[tuple[str, Any], ...] = (
+    (f"results adding {MEAN}", 0.7501), ("results adding", {}), (f"results adding {MEAN}", "0.75"),
+    ("n-samples adding effective", 5), ("task_hashes adding", "0" * 64), ("results", {"subtracting": {}}),
+    ("configs adding metric_list", 3), ("results", 3),
+)  # fmt: skip
+
+
+def test_results_that_the_samples_do_not_give_are_an_error(tmp_path: Path, messages: SnapshotAssertion) -> None:
+    def faulty(keys: str, value: Any) -> None:
+        imported(write_log(tmp_path, MATCHES, change=lambda results: put(results, keys.split(), value)))
+
+    assert [refusal(faulty, keys, value) for keys, value in OTHER_RESULTS] == messages
 
 
 def edited(path: Path, edit: Any) -> Path:
@@ -135,22 +123,19 @@ def edited(path: Path, edit: Any) -> Path:
     return path
 
 
-@each(
-    ("edit", "fault"),
-    [
-        (lambda lines: [*lines[:-1], lines[-1][:40]], r"jsonl:4: is not a JSON object .*cut off"),
-        (lambda lines: [*lines, lines[1]], r"jsonl:5: doc_id 1 is already on line 2"),
-        (lambda lines: lines[:-1], "holds 3 samples, but results_.* counts 4"),
-        (lambda lines: [lines[1], lines[0], *lines[2:]], "task_hashes differ"),
-        (lambda lines: [line.replace('"exact_match": 1.0', '"exact_match": NaN') for line in lines], r":1: .* is nan"),
-        (lambda lines: [line.replace('"exact_match": 0.0', '"exact_match": null') for line in lines], ":2: .* is None"),
-        (lambda lines: [line.replace('"doc_id": 2', '"doc_id": "2"') for line in lines], ":3: has no doc_id"),
-        (lambda _: [], "holds no samples"),
-    ],
+def replaced(old: str, new: str) -> Any:
+    return lambda lines: [line.replace(old, new) for line in lines]
+
+
+EDITS: tuple[Any, ...] = (
+    lambda lines: [*lines[:-1], lines[-1][:40]], lambda lines: [*lines, lines[1]], lambda lines: lines[:-1],
+    lambda lines: [lines[1], lines[0], *lines[2:]], replaced('"exact_match": 1.0', '"exact_match": NaN'),
+    replaced('"exact_match": 0.0', '"exact_match": null'), replaced('"doc_id": 2', '"doc_id": "2"'), lambda _: [],
 )  # fmt: skip
-def test_a_torn_lost_doubled_or_changed_line_is_an_error(tmp_path: Path, edit: Any, fault: str) -> None:
-    path = edited(write_log(tmp_path, MATCHES), edit)
-    assert re.search(fault, refusal(imported, path))
+
+
+def test_a_torn_lost_doubled_or_changed_line_is_an_error(tmp_path: Path, messages: SnapshotAssertion) -> None:
+    assert [refusal(imported, edited(write_log(tmp_path, MATCHES), edit)) for edit in EDITS] == messages
 
 
 def test_without_results_a_gap_is_an_error_and_the_rest_is_said_to_be_unchecked(tmp_path: Path) -> None:
@@ -211,8 +196,7 @@ def test_filters_that_rows_do_not_name_are_those_of_the_results(
     log = imported(file, filter=chosen)
     assert (log.task, log.metric) == ("adding", f"exact_match,{chosen}")
     assert (log.mean, log.reported) == (pytest.approx(mean), pytest.approx(mean))
-    with pytest.raises(BadInput, match=r"choose one: --metric exact_match --filter strict-match, .* flexible-extract"):
-        imported(file)
+    assert "--metric exact_match --filter strict-match" in refusal(imported, file)
 
 
 def test_filters_without_names_are_numbered_where_no_results_say_them(tmp_path: Path) -> None:

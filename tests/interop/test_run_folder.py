@@ -76,7 +76,7 @@ def test_records_of_another_run_or_none_at_all_are_refused(folder: Path, tmp_pat
     (bare / "accgate.json").write_bytes((folder / "accgate.json").read_bytes())
     assert "records are not beside" in refusal(read_run, bare)
     assert "has no task 'sum'; its tasks: sums" in refusal(read_run, folder, tasks=["sum"])
-    (bare / "accgate.json").write_text(json.dumps(json.loads((folder / "accgate.json").read_bytes())["checks"][0]))
+    assert "is a comparison of two files" in refusal(read_run, changed(folder, tmp_path / "two", model=None, task=None))
     assert "there is no result" in refusal(read_run, tmp_path)
 
 
@@ -97,6 +97,9 @@ def test_a_score_that_claims_more_than_the_run_shows_does_not_go_to_the_hub(fold
     (check,) = run.checks
     early = replace(run, checks=(replace(check, verdict=replace(check.verdict, n_max=1000, stop="futility")),))
     without = replace(run, checks=(replace(check, samples="nothing there"),))
+    no_mean = replace(check.verdict, candidate=replace(check.verdict.candidate, mean=None))
+    undefined = replace(run, checks=(replace(check, verdict=no_mean),))
+    assert "has no mean" in refusal(everything, undefined, tmp_path)
     for one, benchmarks, message in (
         (early, HUB, "stopped early, after 200 of 1,000 samples"),
         (without, HUB, "no scores to export: nothing there"),

@@ -18,9 +18,9 @@ from weakref import WeakSet
 from accgate.engines import wire
 from accgate.engines.base import RequestFailed
 from accgate.engines.identity import Listing, listing_of, model_hint
-from accgate.engines.openai.options import codes_of, context_hint, field_hint, redirect_hint, shown_url
+from accgate.engines.openai.options import codes_of, context_hint, field_hint, shown_url, url_fault
 from accgate.engines.wire import MalformedReply, error_text, errors_in, json_bytes, json_value
-from accgate.errors import BadInput, CannotEvaluate
+from accgate.errors import CannotEvaluate
 from accgate.inputs.network import certificate_hint, is_this_machine, proxy_of, trust
 
 if TYPE_CHECKING:
@@ -199,18 +199,11 @@ class Client:
         """Ask a server what it serves, or return why it does not say.
 
         With `strict` a refused key is a fault too; otherwise a server may refuse the list alone.
-
-        Raises
-        ------
-        CannotEvaluate
-            When `base` is no URL.
         """
         import aiohttp
 
         try:
             status, headers, raw = await self._get(base, base + "/models", LISTING_SECONDS)
-        except (aiohttp.InvalidURL, aiohttp.NonHttpUrlClientError) as error:
-            raise CannotEvaluate(f"options.base_url {base!r} is not a URL") from error
         except asyncio.TimeoutError:
             return Fault(f"it took the connection, and said nothing for {LISTING_SECONDS:g} s", kind="cut")
         except (aiohttp.ClientError, OSError) as error:
@@ -342,13 +335,19 @@ def redirected(base: str, path: str, status: int, headers: Mapping[str, str]) ->
     """Say where an answer redirects a request and what to do, or return "".
 
     Secrets in the address are struck out.
+
+    >>> redirected("http://h/v1", "/models", 307, {"location": "https://h/v1/models"})
+    'redirects to https://h/v1; write that as options.base_url'
+    >>> redirected("http://h/v1", "/models", 302, {"location": "/login"})
+    'redirects to http://h/login; that is no address of an API; does the server want a login?'
     """
     place = headers.get("location") if 300 <= status < 400 else None
     if not place:
         return ""
     target = (address := urljoin(base + path, place)).removesuffix(path)
-    is_base = target != address or address.endswith(VERSION)
-    return f"redirects to {shown_url(target)}; {redirect_hint(target if is_base else '')}"
+    is_api = (target != address or address.endswith(VERSION)) and url_fault(target) is None
+    fix = "write that as options.base_url" if is_api else "that is no address of an API; does the server want a login?"
+    return f"redirects to {shown_url(target)}; {fix}"
 
 
 def reach_advice(fault: str) -> str:
@@ -394,23 +393,6 @@ def root_of(base: str) -> str:
     'http://127.0.0.1:8000'
     """
     return base.removesuffix("/v1")
-
-
-def key_of(variable: str) -> str:
-    """Read the key from an environment variable, without a newline at its end.
-
-    Raises
-    ------
-    BadInput
-        When there is none, or what it holds cannot stand in a header; the key itself is not shown.
-    """
-    key = os.environ.get(variable, "").strip()
-    named = f"environment variable {variable}, named by options.api_key_env,"
-    if not key:
-        raise BadInput(f"{named} is not set; set it to the server's key")
-    if not (key.isascii() and key.isprintable()):
-        raise BadInput(f"{named} holds no key: a key has printable ASCII characters only")
-    return key
 
 
 def password_of(login: str) -> str:

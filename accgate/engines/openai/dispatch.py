@@ -24,7 +24,7 @@ from accgate.errors import CannotEvaluate
 
 T = TypeVar("T")
 
-# Of judgement, as OpenAI's client has them (0.5 s, doubled), with a longer end, since a run is not a user who waits.
+# OpenAI's client starts with 0.5 s and doubles it too. The longest wait is chosen by judgement: a run can wait longer.
 FIRST_WAIT = 0.5  # seconds, doubled with each retry
 LONGEST_WAIT = 60.0  # seconds, between retries where the server names none
 LONGEST_RETRY_AFTER = 600.0  # seconds; a server that asks for more is treated as down

@@ -11,19 +11,18 @@ import resource
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
-from pathlib import Path
 from typing import Any, Literal, TypeVar
 from urllib.parse import urlsplit
 
 from accgate.engines import identity, wire
-from accgate.engines.base import EngineDied, LogProbs, ModelTable, Reply, Request, Wall, environment_of
+from accgate.engines.base import EngineDied, LogProbs, ModelTable, Reply, Request, environment_of
 from accgate.engines.chat import ChatProbe
 from accgate.engines.identity import BASE_URL, Identity, Listing
 from accgate.engines.openai import dispatch
-from accgate.engines.openai.client import Client, key_of, reach_advice
+from accgate.engines.openai.client import Client, reach_advice
 from accgate.engines.openai.dispatch import Dispatcher, Endpoint, Endpoints
 from accgate.engines.openai.likelihood import Likelihood
-from accgate.engines.openai.options import PORT, Options, faults_of
+from accgate.engines.openai.options import PORT, Options, faults_of, key_of
 from accgate.engines.openai.pace import doubled
 from accgate.engines.openai.probe import answer_of, beginning_fault
 from accgate.engines.openai.server import Server, free_port
@@ -45,20 +44,22 @@ _allowed: list[int] = []  # connections of each open engine, such as a model's a
 class OpenAIEngine:
     """A client that spreads requests over a model's servers.
 
-    It retries what may yet succeed. `folder` is where the command of `serve` runs, and where its log's path starts;
-    `wall` keeps files from it.
+    It retries what may yet succeed.
+
+    Raises
+    ------
+    KeyFaults
+        When the options in the model's table are wrong, or do not fit together.
     """
 
-    def __init__(
-        self, model: str, options: Options, *, folder: Path = Path(), wall: Callable[[], Wall] | None = None
-    ) -> None:
+    def __init__(self, table: ModelTable) -> None:
+        options = parse_table(table.options, Options, ("options",))
+        refuse_faults((("options", name), fault) for name, fault in faults_of(options))
         self.concurrency = options.concurrency
-        self._model = model
-        self._options = options
-        self._folder, self._wall = folder, wall
+        self._table, self._model, self._options = table, table.model, options
         self._served: Server | None = None
         self._urls = options.urls
-        self._endpoints = self._endpoints_at(self._urls)
+        self._endpoints: Endpoints  # from the start on
         self._client: Client | None = None
         self._dispatcher: Dispatcher | None = None
         self.identity = Identity(options.fingerprints, options.same_model)
@@ -67,20 +68,7 @@ class OpenAIEngine:
         self._tell = logging.getLogger(__name__).warning
         self._kind = Listing()
         self._chat = ChatProbe(self._complete, lambda: f"{self._kind.label} at {self._urls[0]}")
-        self._scoring = Likelihood(self._ask, model, lambda: self._kind.label)
-
-    @classmethod
-    def of_table(cls, table: ModelTable) -> OpenAIEngine:
-        """Make the engine of a model's table.
-
-        Raises
-        ------
-        KeyFaults
-            When its options are wrong, or do not fit together.
-        """
-        options = parse_table(table.options, Options, ("options",))
-        refuse_faults((("options", name), fault) for name, fault in faults_of(options))
-        return cls(table.model, options, folder=table.folder, wall=table.wall)
+        self._scoring = Likelihood(self._ask, self._model, lambda: self._kind.label)
 
     def probe(self) -> tuple[str, ...]:
         """Ask each server once for its models, and return a sentence about each.
@@ -142,7 +130,7 @@ class OpenAIEngine:
         The option `serve` says how to start it.
         """
         options = self._options
-        key = "" if options.api_key_env is None else key_of(options.api_key_env)
+        key = key_of(options.api_key_env)
         allow_connections(self.concurrency)
         self._client = Client(connections=self.concurrency, timeout=options.timeout, key=key, fields=options.fields)
         if options.serve:
@@ -151,6 +139,7 @@ class OpenAIEngine:
         listings = {url: await self._listing(self._client, url, until) for url in self._urls}
         refuse_faults(identity.faults_of(self._model, listings))
         self._kind = listings[self._urls[0]]
+        self._endpoints = Endpoints(self._urls, options.silence, most=self.concurrency)
         for endpoint in self._endpoints.all:
             endpoint.listed = listings[endpoint.url].about(self._model)
         self.identity.see(self._endpoints.all[0].listed)
@@ -159,20 +148,18 @@ class OpenAIEngine:
             self._client, self._endpoints, options, self.identity, self._ended, self._stalled, *about
         )
 
-    def _endpoints_at(self, urls: Sequence[str]) -> Endpoints:
-        return Endpoints(urls, self._options.silence, most=self.concurrency)
-
     async def _serve(self, client: Client) -> None:
         """Start the server, and wait until it answers."""
         port = str(free_port())
         url = self._urls[0].replace(PORT, port)
-        self._urls, self._endpoints = (url,), self._endpoints_at((url,))
+        self._urls = (url,)
         if await client.is_up(url):
             fault = f"something answers at {url} already; end it, or name it in base_url"
             raise KeyFaults((("options", "serve"), fault))
         words = tuple(word.replace(PORT, port) for word in self._options.serve)
-        log = None if self._options.serve_log is None else path_in(self._folder, self._options.serve_log)
-        self._served = Server(words, folder=self._folder, log=log, wall=self._wall, hide=client.without_key)
+        folder, name = self._table.folder, self._options.serve_log
+        log = None if name is None else path_in(folder, name)
+        self._served = Server(words, folder=folder, log=log, wall=self._table.wall, hide=client.without_key)
         await self._launch(self._served)
 
     async def _launch(self, server: Server) -> None:

@@ -2,7 +2,6 @@
 
 import asyncio
 import contextlib
-import math
 import re
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -43,9 +42,9 @@ class Echoed:
         Raises
         ------
         RequestFailed
-            When one of them is missing or no number.
+            When one of them is missing, or there are none.
         """
-        values = [value for value in self.values[start:] if value is not None and math.isfinite(value)]
+        values = [value for value in self.values[start:] if value is not None]
         if len(values) < len(self.tokens) - start or not values:
             raise RequestFailed("the response lacks log-probabilities of the continuation")
         numbers = [top for top in self.best[start:] if top is not None]
@@ -80,8 +79,6 @@ class Likelihood:
         if request.mode == "chat":
             fix = "take the engine vllm" if request.messages else 'set the task\'s mode = "completion"'
             raise CannotEvaluate(f"a server cannot score a continuation of a chat; {fix}")
-        if not all(continuations):
-            raise RequestFailed("an empty continuation has no log-probability")
         if len(continuations) < 2 or not all(map(LABEL.fullmatch, continuations)):
             return await self._echoes(request, continuations)
         if not self._is_compared:

@@ -1,5 +1,6 @@
 """The options of the openai engine, `[models.NAME.options]`, and hints that name them."""
 
+import os
 import re
 from collections.abc import Iterator, Mapping
 from typing import Annotated, Any, Literal
@@ -10,6 +11,7 @@ from pydantic.dataclasses import dataclass
 
 from accgate.engines.base import Operational, operational_of
 from accgate.engines.wire import errors_in
+from accgate.errors import BadInput
 from accgate.inputs.typed import CLOSED, Count, Number, Text, Texts, Whole, setting, setting_text
 
 PORT = "{port}"  # stands for a free port, in the words of `serve` and in its base_url
@@ -101,11 +103,32 @@ class Options:
 
         The URL of a server that `serve` starts still has `{port}`.
         """
-        urls = self.base_url or SERVED_URL
+        urls = SERVED_URL if self.base_url is None else self.base_url
         return tuple(url.rstrip("/") for url in ((urls,) if isinstance(urls, str) else urls))
 
 
 OPERATIONAL = operational_of(Options)
+
+
+def key_of(variable: str | None) -> str:
+    """Read the key from an environment variable, without a newline at its end.
+
+    Without a variable there is no key, which is "".
+
+    Raises
+    ------
+    BadInput
+        When it is not set, or what it holds cannot stand in a header; the key itself is not shown.
+    """
+    if variable is None:
+        return ""
+    key = os.environ.get(variable, "").strip()
+    named = f"environment variable {variable}, named by options.api_key_env,"
+    if not key:
+        raise BadInput(f"{named} is not set; set it to the server's key")
+    if not (key.isascii() and key.isprintable()):
+        raise BadInput(f"{named} holds no key: a key has printable ASCII characters only")
+    return key
 
 
 def option_text(name: str, value: Any) -> str:
@@ -215,13 +238,3 @@ def context_hint(message: str) -> str:
     """
     fix = "prompt and max_tokens must fit in the context: shorten the prompt, lower max_tokens, or serve more context"
     return "" if CONTEXT.search(message) is None else f"; {fix}"
-
-
-def redirect_hint(target: str) -> str:
-    """Say what to do about a server that redirects requests to another address.
-
-    >>> redirect_hint("https://h/v1"), redirect_hint("https://h/login?next=v1")
-    ('write that as options.base_url', 'that is no address of an API; does the server want a login?')
-    """
-    is_api = url_fault(target) is None
-    return "write that as options.base_url" if is_api else "that is no address of an API; does the server want a login?"

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 
 from accgate.engines.base import RequestFailed
 from accgate.engines.identity import Listing, model_hint
-from accgate.engines.openai.client import VERSION, Client, Fault, key_of, reach_advice, root_of
-from accgate.engines.openai.options import option_text
+from accgate.engines.openai.client import VERSION, Client, Fault, reach_advice, root_of
+from accgate.engines.openai.options import key_of, option_text
 from accgate.engines.silence import timeout
 from accgate.engines.wire import SPECIAL, second_beginning
 from accgate.errors import CannotEvaluate
@@ -78,11 +78,8 @@ async def answer_of(url: str, api_key_env: str | None, *, strict: bool = True) -
     ------
     BadInput
         When the environment has no key under the name.
-    CannotEvaluate
-        When the URL cannot be used.
     """
-    key = "" if api_key_env is None else key_of(api_key_env)
-    client = Client(connections=2, timeout=SECONDS, key=key)
+    client = Client(connections=2, timeout=SECONDS, key=key_of(api_key_env))
     try:
         answer = await _listing(client, url, strict=strict)
         if answer.models or url.endswith(VERSION):
@@ -95,7 +92,7 @@ async def answer_of(url: str, api_key_env: str | None, *, strict: bool = True) -
         await client.close()
 
 
-def beginning_fault(url: str, model: str, prompt: str, api_key_env: str | None = None) -> str | None:
+def beginning_fault(url: str, model: str, prompt: str, api_key_env: str | None) -> str | None:
     """Say what is wrong with how a raw prompt begins, if anything.
 
     The server's own tokens show it. vLLM, SGLang and llama.cpp give them at `/tokenize`; vLLM behind a gateway gives
@@ -103,7 +100,7 @@ def beginning_fault(url: str, model: str, prompt: str, api_key_env: str | None =
     """
     if SPECIAL.match(prompt) is None:
         return None
-    tokens = asyncio.run(_tokens(url, model, prompt, "" if api_key_env is None else key_of(api_key_env)))
+    tokens = asyncio.run(_tokens(url, model, prompt, key_of(api_key_env)))
     unknown = "the prompt begins with a special token, and the server does not tell whether it adds another"
     return unknown if tokens is None else second_beginning(prompt, tokens)
 

@@ -12,9 +12,9 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from multiprocessing import resource_tracker
-from typing import Any, TypeVar, cast
+from typing import Any, cast
 
-from accgate.engines.base import Engine, EngineDied, ModelTable, Reply, Request, RequestFailed
+from accgate.engines.base import Engine, EngineDied, ModelTable, Request, RequestFailed
 from accgate.engines.identity import identity_of
 from accgate.engines.ray.cluster import Patience, amounts_of, cause_of
 from accgate.engines.ray.replicas import NeverReady, Ready, ReplicaDied
@@ -22,7 +22,6 @@ from accgate.engines.silence import at_most, timeout
 from accgate.errors import AccgateError, CannotEvaluate, Key, KeyFaults, KeyNotReady
 
 CLOSING = 30.0  # seconds an engine has to free what it holds before its process is ended
-T = TypeVar("T")
 MOST_CALLS = 100_000  # at one actor at once; the replicas' slots shall limit them, not Ray
 
 
@@ -34,10 +33,6 @@ class Spec:
     table: ModelTable
     create: Callable[[str, ModelTable], Engine]
     env: Mapping[str, str] = field(default_factory=dict, repr=False)
-
-    def engine(self) -> Engine:
-        """Make the engine, not yet started."""
-        return self.create(self.kind, self.table)
 
 
 def outward(error: AccgateError) -> AccgateError:
@@ -56,9 +51,9 @@ def outward(error: AccgateError) -> AccgateError:
 
 @dataclass(frozen=True)
 class Answered:
-    """What an engine that asks servers gave, and who answers it.
+    """What an engine gave, and who answers it.
 
-    `served` has the form of `Identity.settings`.
+    `served` has the form of `Identity.settings`, and is empty where the engine asks no servers.
     """
 
     value: Any
@@ -85,36 +80,33 @@ class Host:
         """Load the model."""
         os.environ.update(spec.env)
         try:
-            self._engine = spec.engine()
+            self._engine = spec.create(spec.kind, spec.table)
             async with self._starting:
                 await self._engine.start()
             return Ready(self._engine.describe(), self._engine.concurrency)
         except AccgateError as error:
             return outward(error)
 
-    async def complete(self, request: Request) -> Reply | Answered | Exception:
+    async def complete(self, request: Request) -> Answered | Exception:
         """Return the engine's reply."""
         assert self._engine is not None
         return await self._outcome(self._engine.complete(request))
 
-    async def score(self, request: Request, continuations: Sequence[str]) -> Any:
+    async def score(self, request: Request, continuations: Sequence[str]) -> Answered | Exception:
         """Return the engine's log-probabilities."""
         score = getattr(self._engine, "score", None)
         if score is None:
             return CannotEvaluate("the replicas' engine gives no log-probabilities; take one that does")
         return await self._outcome(score(request, continuations))
 
-    async def _outcome(self, answer: Awaitable[T]) -> T | Answered | Exception:
-        """Return what the engine answers, or its error.
-
-        An engine that asks servers also says who answered.
-        """
+    async def _outcome(self, answer: Awaitable[Any]) -> Answered | Exception:
+        """Return what the engine answers, or its error."""
         try:
             value = await answer
         except Exception as error:
             return await self._error_of(error)
         identity = identity_of(self._engine)
-        return value if identity is None else Answered(value, identity.settings())
+        return Answered(value, {} if identity is None else identity.settings())
 
     async def _error_of(self, error: Exception) -> Exception:
         """Return the error to report, or raise one that is no engine's.

@@ -160,7 +160,7 @@ class Patience:
 def outlive(outage: float) -> None:
     """Keep Ray from ending this process before `lost` can report.
 
-    The exit code of that would read as a verdict.
+    Ray's own end has exit code 1, which reads as a verdict.
     """
     wanted = math.ceil(outage) + 60
     try:

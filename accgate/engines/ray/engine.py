@@ -6,6 +6,7 @@ import importlib.util
 import logging
 import os
 from collections.abc import Callable, Sequence
+from contextlib import AsyncExitStack
 from dataclasses import replace
 from functools import partial
 from typing import Annotated, Any, Literal, cast
@@ -86,7 +87,7 @@ class RayEngine:
         self.concurrency = options.replicas * (1 if self.inner is None else self.inner.concurrency)
         self._options = options
         self.identity = Identity(*(options.options.get(name, ()) for name in ("fingerprints", "same_model")))
-        self._connection: Connection | None = None
+        self._held = AsyncExitStack()
         self._lifeline: Lifeline | None = None
         self._replicas: Replicas | None = None
         self._info: EngineInfo | None = None
@@ -99,18 +100,19 @@ class RayEngine:
         if isinstance(key := options.options.get("api_key_env"), str) and key in os.environ:
             env[key] = os.environ[key]  # where it is not, the engine says so
         spec = replace(self._spec, env=env)
-        self._connection = Connection(options.address, options.runtime_env, ship=options.ship)
+        connection = Connection(options.address, options.runtime_env, ship=options.ship)
+        self._held.callback(connection.close)
         outlive(options.max_outage)
-        self._connection.open()
-        self._lifeline = Lifeline(partial(lost, places_of(options.address), options.max_outage))
+        connection.open()
         if not options.autoscaling:
-            self._connection.refuse_too_small(options.replicas, resources, options.bundles)
-
+            connection.refuse_too_small(options.replicas, resources, options.bundles)
         make = partial(Actor, spec, resources, options.bundles, options.start_timeout, Patience(PATIENCE))
         warn = logging.getLogger(__name__).warning
         self._replicas = Replicas(
             make, options.replicas, max_restarts=options.max_restarts, warn=warn, max_silence=options.max_silence
         )
+        self._lifeline = Lifeline(partial(lost, places_of(options.address), options.max_outage))
+        self._held.push_async_callback(self._end, self._lifeline, self._replicas)
         self._info = combine_infos(await self._lifeline.run(self._replicas.start()))
         self.concurrency = self._replicas.slots
 
@@ -125,9 +127,7 @@ class RayEngine:
     async def _call(self, method: str, *arguments: Any) -> Any:
         assert self._replicas is not None, "start() comes first"
         assert self._lifeline is not None
-        outcome = await self._lifeline.run(self._replicas.call(method, *arguments))
-        if not isinstance(outcome, Answered):
-            return outcome
+        outcome: Answered = await self._lifeline.run(self._replicas.call(method, *arguments))
         self.identity.join(outcome.served)
         return outcome.value
 
@@ -141,16 +141,12 @@ class RayEngine:
 
     async def close(self) -> None:
         """End the replicas and leave the cluster as it was."""
-        try:
-            if self._lifeline is not None:
-                await self._lifeline.close()
-            if self._replicas is not None:
-                # Without a head nobody may be there to answer.
-                seconds = PATIENCE if self._lifeline and self._lifeline.cut else None
-                await at_most(seconds, self._replicas.close())
-        finally:
-            if self._connection is not None:
-                self._connection.close()
+        await self._held.aclose()
+
+    async def _end(self, lifeline: Lifeline, replicas: Replicas) -> None:
+        await lifeline.close()
+        # Without a head nobody may be there to answer.
+        await at_most(PATIENCE if lifeline.cut else None, replicas.close())
 
 
 def resources_of(options: Options) -> dict[str, float]:

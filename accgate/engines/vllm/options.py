@@ -5,7 +5,6 @@ A few are accgate's own; the others are vLLM's engine arguments, checked against
 
 import contextlib
 import dataclasses
-import difflib
 import enum
 import json
 import os
@@ -35,7 +34,6 @@ RESERVED = {
 RENDERED = ("chat_template_kwargs", "mm_processor_kwargs")
 TEMPLATE_BYTES = 10_000_000  # a chat template has some thousand; a larger file is something else
 AUTO = "auto"
-SLIP = 0.8  # difflib's ratio above which a word is a misspelling; one wrong letter of six has 0.83
 # Engine arguments that vLLM had from 0.8 on, and what has taken their place (its arg_utils.py of each version).
 REPLACED = {
     "calculate_kv_scales": "scales are those of the checkpoint",
@@ -159,7 +157,10 @@ def engine_arguments(own: Own, options: Mapping[str, Any], arguments_class: type
         preset.pop("cudagraph_capture_sizes", None)
     for name, value in (preset | dict(options)).items():
         if name not in declared:
-            faults.append((("options", name), _unknown(name, names)))
+            fault = f"vLLM has no such engine argument; {nearest(name, names)}"
+            if name in REPLACED:
+                fault = f"vLLM has it no longer; {REPLACED[name]}"
+            faults.append((("options", name), fault))
             continue
         try:
             arguments[name] = _typed(declared[name], value)
@@ -175,19 +176,6 @@ def engine_arguments(own: Own, options: Mapping[str, Any], arguments_class: type
         arguments["enable_lora"] = True
         arguments.setdefault("max_lora_rank", _rank(Path(own.lora)))
     return arguments
-
-
-def _unknown(name: str, names: Iterable[str]) -> str:
-    """Say what is wrong with an argument that vLLM lacks.
-
-    The message has its replacement, or similar names.
-    """
-    if name in REPLACED:
-        return f"vLLM has it no longer; {REPLACED[name]}"
-    alike = difflib.get_close_matches(name, sorted(names), n=4, cutoff=0.5)
-    is_slip = difflib.SequenceMatcher(None, name, alike[0]).ratio() >= SLIP if alike else False
-    hint = f"did you mean {alike[0]!r}?" if is_slip else f"names like it: {', '.join(alike) or 'none'}"
-    return f"vLLM has no such engine argument; {hint}"
 
 
 def _declared(arguments_class: Any) -> dict[str, Any]:
