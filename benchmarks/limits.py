@@ -11,12 +11,13 @@ import asyncio
 import sys
 import time
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from aiohttp import web
 
 from accgate.engines import Request, RequestFailed
+from accgate.engines.base import ModelTable
 from accgate.engines.openai.engine import OpenAIEngine
-from accgate.engines.openai.options import Options
 
 RATE, WORKERS = 60, 64
 REPLY = {"choices": [{"text": "x", "finish_reason": "stop"}]}
@@ -62,7 +63,7 @@ async def measure(kind: str, count: int) -> str:
     runner = web.AppRunner(app, access_log=None)
     await runner.setup()
     await web.TCPSite(runner, "127.0.0.1", 0).start()
-    engine = OpenAIEngine("toy", Options(base_url=f"http://127.0.0.1:{runner.addresses[0][1]}/v1"))
+    engine = OpenAIEngine(ModelTable("toy", {"base_url": f"http://127.0.0.1:{runner.addresses[0][1]}/v1"}, Path()))
     await engine.start()
     numbers, failed, began = iter(range(count)), 0, time.monotonic()
 

@@ -26,9 +26,8 @@ import requests
 
 from accgate.config.config import load_config
 from accgate.config.tables import Sampling
-from accgate.engines.base import Request
+from accgate.engines.base import ModelTable, Request
 from accgate.engines.openai.engine import OpenAIEngine
-from accgate.engines.openai.options import Options
 from accgate.engines.wire import body_of, json_bytes
 from accgate.evaluation.assignment import Assignment, Observer, RunOptions, Watch, assignment_of
 from accgate.evaluation.check import evaluate
@@ -364,7 +363,7 @@ def instant_server(*options: str) -> Iterator[InstantServer]:
 
 async def evaluated(task: Task, base_url: str, connections: int, out: Path) -> float:
     """Seconds of `evaluate` from the first prompt to the last record on disk."""
-    engine = OpenAIEngine("instant", Options(base_url=base_url, concurrency=connections))
+    engine = OpenAIEngine(ModelTable("instant", {"base_url": base_url, "concurrency": connections}, Path()))
     await engine.start()
     try:
         began = time.perf_counter()
