@@ -89,6 +89,7 @@ def broken(change: dict[str, Any]) -> Fault:
     [
         ({"token_logprobs": [None, -1.0]}, "differ in length"),
         ({"token_logprobs": [None, -1.0, -1.0, None]}, "lacks log-probabilities of the continuation"),
+        ({"token_logprobs": [None, -1.0, -1.0, float("nan")]}, "lacks log-probabilities of the continuation"),
         ({"token_logprobs": [None, -1.0, -1.0, "x"]}, "holds no log-probabilities"),
         ({"token_logprobs": [None, -1.0, -1.0, -(10**400)]}, "holds no log-probabilities"),
     ],

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import math
 import re
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -42,9 +43,10 @@ class Echoed:
         Raises
         ------
         RequestFailed
-            When one of them is missing, or there are none.
+            When one of them is missing or no number, or there are none.
         """
-        values = [value for value in self.values[start:] if value is not None]
+        # A server in Python may write NaN into its JSON.
+        values = [value for value in self.values[start:] if value is not None and math.isfinite(value)]
         if len(values) < len(self.tokens) - start or not values:
             raise RequestFailed("the response lacks log-probabilities of the continuation")
         numbers = [top for top in self.best[start:] if top is not None]
