@@ -107,7 +107,7 @@ class _Run:
     scorers: Scorers = field(default_factory=Scorers)
     evaluated: list[EvaluatedCheck] = field(default_factory=list)
     infos: dict[str, EngineInfo] = field(default_factory=dict)
-    content: dict[ModelKey, Mapping[str, str]] = field(default_factory=dict)  # digests of each model's and judge's files
+    content: dict[ModelKey, Mapping[str, str]] = field(default_factory=dict)  # of each model's and judge's files
     written: dict[Path, tuple[int, int, int] | None] = field(default_factory=dict)
     asked_beside: dict[tuple[str, str], EvaluatedCheck] = field(default_factory=dict)  # other sides, so far
     earlier: dict[tuple[str, str], Evaluation] = field(default_factory=dict)  # finished before this run
