@@ -18,7 +18,7 @@ from accgate import metrics
 from accgate.metrics.ifbench.form import FORM
 from accgate.metrics.ifbench.text import missing_data
 from accgate.metrics.ifbench.wording import WORDING
-from accgate.metrics.instructions import CHECKS, instruction_following, sentences
+from accgate.metrics.instructions import CHECKS, sentences
 from tests.real.environments import IFBENCH, NLTK_DATA, wheels_unpacked
 from tests.support.cases import each
 
@@ -37,7 +37,7 @@ def target_of(*wanted: tuple[str, dict[str, Any]]) -> str:
 
 
 def is_followed(metric: str, text: str, name: str, options: dict[str, Any]) -> bool:
-    return instruction_following(text, target_of((name, options)), checks=KNOWN[metric]) == 100.0
+    return metrics.describe(metric)(text, target_of((name, options))) == 100.0
 
 
 @pytest.fixture(autouse=True)

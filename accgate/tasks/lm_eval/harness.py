@@ -18,13 +18,11 @@ from accgate.tasks.definition import Definition
 from accgate.tasks.lm_eval.mapping import stated_direction
 from accgate.tasks.sample import Sample
 from accgate.tasks.samples import Samples
-from accgate.tasks.schema import Dataset, DefinitionFile, ReasoningUse
+from accgate.tasks.schema import HARNESS, Dataset, DefinitionFile, ReasoningUse
 from accgate.tasks.task import Task
 
 if TYPE_CHECKING:
     from accgate.tasks.lm_eval.task import LmEvalSample, LmEvalTask
-
-METRIC = "lm_eval:"  # before the name of a metric that lm-eval computes
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,11 +41,6 @@ class HarnessTask(Task):
         return self.lm_eval.needs_likelihoods
 
 
-def is_of_harness(definition: Definition) -> bool:
-    """Tell whether lm-eval has the prompts and the scorer."""
-    return definition.content.metric.startswith(METRIC)
-
-
 def unloaded_definition(name: str, options: Mapping[str, Any]) -> Definition:
     """Return the definition of a task of lm-eval that is not loaded.
 
@@ -63,7 +56,7 @@ def harness_definition(name: str, metric: str, higher_is_better: bool) -> Defini
         dataset=Dataset(hub=f"lm_eval/{name}"),
         prompt=name,
         target=name,
-        metric=f"{METRIC}{metric}",
+        metric=f"{HARNESS}{metric}",
         metric_options={"higher_is_better": higher_is_better},
         source="lm-evaluation-harness",
     )
@@ -123,7 +116,11 @@ def harness_task(name: str, task: LmEvalTask, seed: int, reasoning: ReasoningUse
     samples = Samples(Sample(*each) for each in columns)
     lowest, highest = (0.0, 100.0) if task.scale == 100.0 else (None, None)  # fractions of lm-eval's
     metric = Metric(
-        f"{METRIC}{task.metric}", lowest=lowest, highest=highest, higher_is_better=task.higher_is_better, kind="harness"
+        f"{HARNESS}{task.metric}",
+        lowest=lowest,
+        highest=highest,
+        higher_is_better=task.higher_is_better,
+        kind="harness",
     )
     definition = harness_definition(task.name, task.metric, task.higher_is_better)
     longest = max(request.max_tokens for sample in task.samples for request in sample.requests)

@@ -4,14 +4,13 @@ They are ids, answers, fingerprints and points. Both give a sample the same id, 
 serves a run of the same task.
 """
 
-import hashlib
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from math import isfinite
 from typing import Any
 
 from accgate.errors import BadInput
 from accgate.tasks.sample import Occurrences
+from accgate.tasks.task import hash_of
 
 # Lower is better, as lm-eval has it; the guard and `verify` do not load it to ask.
 LOWER = frozenset({"perplexity", "word_perplexity", "byte_perplexity", "bits_per_byte", "ter", "brier_score"})
@@ -100,12 +99,7 @@ def harness_fingerprint(
         "metric": [metric, chosen_filter],
         "reply": None if generation is None else dict(generation),
     }
-    return {key: _digest(part) for key, part in parts.items()}
-
-
-def _digest(part: Any) -> str:
-    text = json.dumps(part, sort_keys=True, default=str)
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+    return {key: hash_of(part) for key, part in parts.items()}
 
 
 def scale_of(metric: str, values: Sequence[float], scale: float | None, where: str) -> float:
