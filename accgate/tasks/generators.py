@@ -379,35 +379,18 @@ def _frequencies(room: int, ranks: int) -> list[int]:
     return shares(bisect_right(totals, room, key=lambda total: sum(numbers := shares(total)) + 2 * numbers[0]))
 
 
-_GENERATORS: Mapping[str, Callable[..., Iterator[Row]]] = {
+# A generator of rows by the name of its task. Each raises CannotGenerate where the options cannot give that many rows.
+GENERATORS: Mapping[str, Callable[..., Iterator[Row]]] = {
     function.__name__: function
     for function in (arithmetic, passkey_retrieval, json_extraction, ruler_niah, ruler_vt, ruler_cwe, ruler_fwe)
 }
-
-
-def generator_names() -> tuple[str, ...]:
-    """Name the generated tasks, sorted."""
-    return tuple(sorted(_GENERATORS))
-
-
-def generate(name: str, options: Mapping[str, Any], *, seed: int) -> Iterator[Row]:
-    """Yield the rows of a generated task.
-
-    `seed` serves where the options set none.
-
-    Raises
-    ------
-    CannotGenerate
-        When the options cannot give that many rows.
-    """
-    return _GENERATORS[name](**{"seed": seed, **options})
 
 
 def check_options(name: str, options: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """Yield (option, fault) for every option that a generator does not take."""
     for key, value in options.items():
         try:
-            check_option(name, _GENERATORS[name], key, value)
+            check_option(name, GENERATORS[name], key, value)
         except BadOption as error:
             yield key, str(error)
         else:

@@ -11,23 +11,22 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from accgate import metrics
-from accgate.tasks import generators
-from accgate.tasks.generators import ADJECTIVES, NOUNS, CannotGenerate, check_options, generator_names, tokens_in
+from accgate.tasks.generators import ADJECTIVES, GENERATORS, NOUNS, CannotGenerate, check_options, tokens_in
 from tests.support.cases import each
 from tests.support.loading import load_task
 
 SEEDS = st.integers(-(2**63), 2**63 - 1)
 
 
-def generate(*arguments: Any, **options: Any) -> list[dict[str, Any]]:
-    return list(generators.generate(*arguments, **options))
+def generate(name: str, options: dict[str, Any], *, seed: int) -> list[dict[str, Any]]:
+    return list(GENERATORS[name](**{"seed": seed, **options}))
 
 
 def faults(name: str, **options: Any) -> list[tuple[str, str]]:
     return list(check_options(name, options))
 
 
-@each("name", generator_names())
+@each("name", GENERATORS)
 def test_the_same_seed_gives_the_same_distinct_rows_another_seed_others_and_fewer_rows_the_first(name: str) -> None:
     rows = generate(name, {"count": 20}, seed=1)
     assert generate(name, {"count": 20, "seed": 1}, seed=2) == rows != generate(name, {"count": 20}, seed=2)

@@ -22,18 +22,14 @@ from accgate.tasks.schema import HARNESS, Dataset, DefinitionFile, ReasoningUse
 from accgate.tasks.task import Task
 
 if TYPE_CHECKING:
-    from accgate.tasks.lm_eval.task import LmEvalSample, LmEvalTask
+    from accgate.tasks.lm_eval.task import LmEvalTask
 
 
 @dataclass(frozen=True, kw_only=True)
 class HarnessTask(Task):
-    """A task whose samples lm-eval words and scores.
-
-    `documents` are lm-eval's samples, by id.
-    """
+    """A task whose samples lm-eval words and scores."""
 
     lm_eval: LmEvalTask = field(compare=False)
-    documents: dict[str, LmEvalSample] = field(compare=False, repr=False)
 
     @property
     def needs_likelihoods(self) -> bool:
@@ -64,7 +60,7 @@ def harness_definition(name: str, metric: str, higher_is_better: bool) -> Defini
 
 
 def load_from_harness(
-    name: str, options: Mapping[str, Any], folder: Path, trees: Sequence[Path] = (), table: str = ""
+    name: str, options: Mapping[str, Any], folder: Path, trees: Sequence[Path], table: str
 ) -> LmEvalTask:
     """Load the task of lm-eval with this name, by its table's `options`.
 
@@ -108,23 +104,18 @@ def included_files(options: Mapping[str, Any], folder: Path) -> tuple[Path, ...]
 
 def harness_task(name: str, task: LmEvalTask, seed: int, reasoning: ReasoningUse) -> HarnessTask:
     """Return the samples of a loaded task in the fixed order."""
-    documents = {sample.id: sample for sample in task.samples}
     several = len({sample.task for sample in task.samples}) > 1
-    columns = (
-        (one.id, one.prompt, one.prompt, "", one.target, None, one.task if several else None) for one in task.samples
-    )
-    samples = Samples(Sample(*each) for each in columns)
-    lowest, highest = (0.0, 100.0) if task.scale == 100.0 else (None, None)  # fractions of lm-eval's
-    metric = Metric(
-        f"{HARNESS}{task.metric}",
-        lowest=lowest,
-        highest=highest,
-        higher_is_better=task.higher_is_better,
-        kind="harness",
+    samples = Samples(
+        Sample(one.id, one.prompt, one.prompt, "", one.target, group=one.task if several else None)
+        for one in task.samples
     )
     definition = harness_definition(task.name, task.metric, task.higher_is_better)
     longest = max(request.max_tokens for sample in task.samples for request in sample.requests)
     content = replace(definition.content, mode="completion", max_tokens=longest, reasoning=reasoning)
+    lowest, highest = (0.0, 100.0) if task.scale == 100.0 else (None, None)  # fractions of lm-eval's
+    metric = Metric(
+        content.metric, lowest=lowest, highest=highest, higher_is_better=task.higher_is_better, kind="harness"
+    )
     return HarnessTask(
         name=name,
         samples=samples.in_order(seed),
@@ -133,5 +124,4 @@ def harness_task(name: str, task: LmEvalTask, seed: int, reasoning: ReasoningUse
         fingerprint=task.fingerprint if reasoning == "strip" else {**task.fingerprint, "reasoning": reasoning},
         dataset_ids=samples.ids,
         lm_eval=task,
-        documents=documents,
     )
