@@ -148,7 +148,7 @@ def json_valid(answer: str, _: str = "", *, kind: JsonKind = "any") -> float:
 
 
 def json_schema(answer: str, target: str, *, formats: bool = False) -> float:
-    """Score 100 where the answer is JSON that conforms to the target, a JSON schema.
+    """Score 100 where the answer is JSON that conforms to the target's schema.
 
     With `formats` texts must have the forms that the schema names, such as that of a date.
     """

@@ -276,8 +276,6 @@ def _vt(rng: random.Random, length: int, chains: int, hops: int, *, letters: int
     own = [names[start : start + hops + 1] for start in range(0, len(names), hops + 1)]
     used = tokens_in(before + question + prefix) + 4 * len(names) + 30
     units = (length - used) // tokens_in(FILLER)
-    if units < 1:
-        raise CannotGenerate(f"length is too short for an example and chains of {hops} hops; give at least 800")
     sentences = [f"{FILLER}\n"] * units
     if units <= hops + 1:
         sentences = [f"{part}." if part.strip() else part for line in sentences for part in line.split(".")]

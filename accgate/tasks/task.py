@@ -400,7 +400,7 @@ def _fingerprint(definition: Definition, dataset: str, examples: Sequence[Row]) 
 
 
 def hash_of(part: Any) -> str:
-    """Return 16 hex digits of SHA-256 over a value as JSON, whose keys are sorted."""
+    """Return 16 hex digits of SHA-256 over a value as JSON with sorted keys."""
     return hashlib.sha256(_json(part)).hexdigest()[:16]
 
 
