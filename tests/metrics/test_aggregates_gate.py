@@ -126,10 +126,10 @@ def test_calibrated_confidences_that_spread_over_more_bins_are_no_regression(nam
 
 
 @pytest.mark.slow
-@each("cell", tails.CALIBRATION_CELLS[::9])
-def test_calibrated_confidences_of_every_form_fail_at_most_at_alpha(cell: tails.CalibrationCell) -> None:
-    runs = 100
-    assert tails.calibration_rate(cell, runs, seed=6) <= 0.05 + 3.0 * (0.05 * 0.95 / runs) ** 0.5
+@each("cell", tails.CALIBRATION_CELLS[18::9])
+def test_calibrated_confidences_of_other_forms_fail_at_most_at_alpha(cell: tails.CalibrationCell) -> None:
+    """Without `turn` 8 and 4 of these 30 runs fail."""
+    assert tails.calibration_rate(cell, 30, seed=6) <= 0.07
 
 
 def test_what_bins_make_of_the_difference_is_that_of_the_binomial_distribution() -> None:
