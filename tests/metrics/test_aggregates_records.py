@@ -13,7 +13,7 @@ from accgate import metrics
 from accgate.metrics.metric import options_of
 from accgate.metrics.registry import aggregate_builders
 from tests.metrics.aggregate_records import columns, confident, labelled
-from tests.support.cases import each
+from tests.support.cases import each, refused
 
 DOCS = Path(__file__).parents[2] / "docs" / "metrics.md"
 OPTIONS: dict[str, dict[str, Any]] = {"attack_success_rate_curated": {"ids": "s0"}}
@@ -45,12 +45,8 @@ REFUSED: list[tuple[str, dict[str, Any]]] = [
 
 
 def test_an_option_that_is_not_the_statistics_is_refused(messages: SnapshotAssertion) -> None:
-    faults = {}
-    for name, options in REFUSED:
-        with pytest.raises(metrics.BadOption) as caught:
-            metrics.aggregate(name, **options)
-        faults[f"{name} {options}"] = str(caught.value)
-    assert faults == messages
+    errors = {f"{n} {options}": refused(metrics.BadOption, metrics.aggregate, n, **options) for n, options in REFUSED}
+    assert {case: str(error) for case, error in errors.items()} == messages
 
 
 @each("name", sorted(aggregate_builders()))
@@ -152,12 +148,8 @@ ODD = [
 
 
 def test_records_that_do_not_fit_together_are_refused(messages: SnapshotAssertion) -> None:
-    others = [
-        ("demographic_parity_difference", [GOOD, [GOOD[0] | {key: "0"}, *GOOD[1:]]]) for key in ("group", "target")
-    ]
-    faults = []
-    for name, sides in (*(("ece", sides) for sides in ODD), *others):
-        with pytest.raises(metrics.UnusableRecords) as caught:
-            metrics.aggregate(name).encode(*sides)
-        faults.append(str(caught.value))
-    assert faults == messages
+    errors = [refused(metrics.UnusableRecords, metrics.aggregate("ece").encode, *sides) for sides in ODD]
+    parity = metrics.aggregate("demographic_parity_difference")
+    for changed in ([GOOD[0] | {key: "0"}, *GOOD[1:]] for key in ("group", "target")):
+        errors.append(refused(metrics.UnusableRecords, parity.encode, GOOD, changed))
+    assert list(map(str, errors)) == messages

@@ -13,7 +13,7 @@ from syrupy.assertion import SnapshotAssertion
 from accgate import metrics
 from accgate.metrics.aggregates.sampling import pass_at_k_estimate
 from tests.metrics.aggregate_records import columns
-from tests.support.cases import each
+from tests.support.cases import each, refused
 
 BEFORE = [100.0, 100.0, 100.0, 0.0, 0.0]
 AFTER = [0.0, 100.0, 0.0, 0.0, 100.0]
@@ -59,12 +59,8 @@ OPEN: list[tuple[str, dict[str, Any], list[list[dict[str, Any]]]]] = [
 
 
 def test_records_that_leave_a_rate_open_are_refused(messages: SnapshotAssertion) -> None:
-    faults = []
-    for name, options, sides in OPEN:
-        with pytest.raises(metrics.UnusableRecords) as caught:
-            metrics.aggregate(name, **options).encode(*sides)
-        faults.append(str(caught.value))
-    assert faults == messages
+    rates = [(metrics.aggregate(name, **options), sides) for name, options, sides in OPEN]
+    assert [str(refused(metrics.UnusableRecords, rate.encode, *sides)) for rate, sides in rates] == messages
 
 
 @each(
