@@ -98,11 +98,8 @@ FAULTS: list[dict[str, Any]] = [
 
 def test_a_fault_of_the_file_names_its_key(tmp_path: Path, messages: SnapshotAssertion) -> None:
     assert [faults(tmp_path, **keys) for keys in FAULTS] == messages
-    for written, fault in (
-        ("{{ q", "messages: is not a Jinja"),
-        ([{"content": "{{ q"}], "whose content is not a Jinja"),
-    ):
-        assert fault in faults(tmp_path, messages=written)[0]
+    for written in ("{{ q", [{"role": "user", "content": "{{ q"}]):
+        assert "is not a Jinja template" in faults(tmp_path, messages=written)[0]
     path = write_task(tmp_path, "tools", [ROW], prompt="{{ q }}", tools=[TOOL])
     assert str(refused(KeyFaults, load_task, "tools", file=path, mode="completion")).startswith("mode: is 'completion'")
 

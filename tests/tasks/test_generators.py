@@ -75,9 +75,10 @@ def test_json_answers_are_what_the_text_says() -> None:
 NO_ROWS: list[tuple[str, dict[str, Any]]] = [
     ("arithmetic", {"low": 1, "high": 3, "count": 10}), ("arithmetic", {"low": 5, "high": 1, "count": 1}),
     *(("passkey_retrieval", options) for options in ({"length": 30}, {"digits": 19}, {"digits": 0})),
-    ("json_extraction", {"count": 72_001}), ("ruler_niah", {"length": 150}), ("ruler_niah", {"length": 300, "values": 9}),
-    ("ruler_vt", {"length": 600}), ("ruler_vt", {"length": 900, "hops": 90}), ("ruler_cwe", {"length": 600}),
-    ("ruler_cwe", {"length": 10**7}), ("ruler_fwe", {"length": 130}),
+    ("json_extraction", {"count": 72_001}), ("ruler_fwe", {"length": 130}),
+    *(("ruler_niah", options) for options in ({"length": 150}, {"length": 300, "values": 9})),
+    *(("ruler_vt", options) for options in ({"length": 600}, {"length": 900, "hops": 90})),
+    *(("ruler_cwe", {"length": length}) for length in (600, 10**7)),
 ]  # fmt: skip
 
 
