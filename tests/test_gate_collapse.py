@@ -58,9 +58,7 @@ def opposite(scores: Scores) -> Scores:
         (BEFORE, scores_of(*NOW), Design("two-sample"), {}, None),
     ],
 )  # fmt: skip
-def test_a_verdict_has_the_samples_that_all_runs_lost(
-    before: Scores, now: Scores, design: Design, keys: dict[str, object], collapse: Collapse | None
-) -> None:
+def test_a_verdict_has_the_samples_that_all_runs_lost(before: Scores, now: Scores, design, keys, collapse) -> None:
     verdict = compare_scores(before, now, design, **keys)  # type: ignore[arg-type]
     assert verdict.collapse == collapse
     if collapse is not None:

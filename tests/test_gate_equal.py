@@ -128,9 +128,7 @@ def test_a_side_that_answers_nothing_is_an_error(paths: Paths, side: str) -> Non
 
 
 @pytest.mark.parametrize("side", ["cold", "warm"])
-def test_a_failed_sample_of_either_side_is_an_error_until_it_is_asked_again(
-    tmp_path: Path, server: Server, side: str
-) -> None:
+def test_a_failed_sample_of_either_side_is_an_error_until_it_is_asked_again(tmp_path: Path, server, side: str) -> None:
     paths = Paths(tmp_path, server, n=100, theta=10.0)
     answer, lost = paths.reply, [""]
 
@@ -267,9 +265,7 @@ def test_both_wrong_everywhere_is_no_pass(tmp_path: Path) -> None:
 
 
 @each(("temperature", "planned", "n"), [(0.0, 0.0, 570), (0.7, None, 600)])
-def test_no_change_is_expected_where_both_are_greedy(
-    tmp_path: Path, temperature: float, planned: float | None, n: int
-) -> None:
+def test_no_change_is_expected_where_both_are_greedy(tmp_path: Path, temperature: float, planned, n: int) -> None:
     pair = Recordings(tmp_path)
     pair.models["warm"]["sampling"] = {"temperature": temperature}
     pair.write()
@@ -335,9 +331,7 @@ def recordings(folder: Path) -> Recordings:
         ("cold", "cold", set()),
     ],
 )
-def test_the_guard_lists_every_change_of_the_other_side(
-    tmp_path: Path, before: str | None, after: str | None, rules: set[str]
-) -> None:
+def test_the_guard_lists_every_change_of_the_other_side(tmp_path: Path, before: str | None, after, rules) -> None:
     configs = []
     for name, other in (("base", before), ("head", after)):
         pair = recordings(tmp_path / name)
@@ -355,9 +349,7 @@ def test_the_guard_lists_every_change_of_the_other_side(
     ("q", "move", "wrong", "most"),
     [(0.12, 0.0, ("worse", "better"), 0.05), (0.12, -8.0, ("no difference", "better"), 0.2)],
 )
-def test_two_sided_errors_hold_for_a_kernel_that_answers_a_share_otherwise(
-    q: float, move: float, wrong: Sequence[str], most: float
-) -> None:
+def test_two_sided_errors_hold_for_a_kernel_that_answers_a_share_otherwise(q: float, move: float, wrong, most) -> None:
     rng, runs = np.random.default_rng(7), 40
     answers = [two_paths.run(rng, q, move, 0.1, 300, theta=8.0).answer for _ in range(runs)]
     assert np.isin(answers, wrong).mean() <= most + 3 * (most * (1 - most) / runs) ** 0.5

@@ -143,9 +143,7 @@ IDLE = {
         ({"drift": "fail", "groups": "fail"}, None, {"target": 60.0}, ["groups", "drift"]),
     ],
 )
-def test_what_can_fail_nothing_is_said_before_a_run(
-    tmp_path: Path, capsys, gate: Any, column: Any, keys: Any, idle: list[str]
-) -> None:
+def test_what_can_fail_nothing_is_said_before_a_run(tmp_path: Path, capsys, gate: Any, column: Any, keys, idle) -> None:
     project = project_of(tmp_path, column=column)
     project.tasks["sums"] |= keys
     project.write(**gate)

@@ -58,9 +58,7 @@ ECE = {"aggregate": "ece", "aggregate_options": {"bins": 10}, "confidence": {"by
     ("right", "confidence", "code", "verdict"),
     [(301, 0.75, 0, "pass"), (300, 0.95, 1, "regression"), (250, 0.62, 0, "pass")],
 )
-def test_a_worse_calibration_fails_whatever_the_mean(
-    tmp_path: Path, right: int, confidence: float, code: int, verdict: str
-) -> None:
+def test_a_worse_calibration_fails_whatever_the_mean(tmp_path: Path, right: int, confidence, code, verdict) -> None:
     project = calibrated(tmp_path)
     answered(project, **sure(right, confidence))
     assert project.run() == code
@@ -105,9 +103,7 @@ def test_precision_and_recall_count_answers_so_that_the_reference_keeps_them(tmp
         ({"error": "time-out"}, "1 of 400 samples failed"),
     ],
 )
-def test_a_sample_without_what_the_statistic_needs_is_an_error_and_no_pass(
-    tmp_path: Path, broken: dict[str, Any], reason: str
-) -> None:
+def test_a_sample_without_what_the_statistic_needs_is_an_error_and_no_pass(tmp_path: Path, broken, reason: str) -> None:
     project = calibrated(tmp_path)
     first, *others = map(json.loads, project.scores.read_text().splitlines())
     write_lines(project.scores, [{"id": first["id"], **broken}, *others])
@@ -123,9 +119,7 @@ REFUSED: list[tuple[dict[str, Any], dict[str, Any]]] = [
 ]  # fmt: skip
 
 
-def test_settings_that_a_statistic_cannot_be_decided_by_are_refused(
-    tmp_path: Path, capsys, messages: SnapshotAssertion
-) -> None:
+def test_settings_that_a_statistic_cannot_be_decided_by_are_told(tmp_path, capsys, messages: SnapshotAssertion) -> None:
     faults = {}
     for task, keys in REFUSED:
         project = project_of(tmp_path, **keys)

@@ -61,9 +61,7 @@ NEAR = st.sampled_from([0.0, 1e-6, 0.0004, 0.004, 0.03, 0.0499, 0.05, 0.07, 0.1,
 
 
 @given(MEANS, MEANS | NEAR, MEANS | NEAR, st.sampled_from([-1.0, 1.0]))
-def test_before_and_change_make_now_and_neither_a_change_nor_a_failure_disappears(
-    before: float, by: float, under: float, sign: float
-) -> None:
+def test_before_and_change_make_now_and_neither_a_change_nor_a_failure_disappears(before, by, under, sign) -> None:
     now = before + sign * by
     for gamma in (None, now + under, now - under):
         digits = digits_of_means(before, now, gamma)

@@ -87,9 +87,7 @@ def repeated() -> tuple[Records, Records]:
         ),
     ],
 )
-def test_a_worse_run_regresses_and_a_better_one_passes(
-    name: str, options: dict[str, Any], pair: tuple[Records, Records]
-) -> None:
+def test_a_worse_run_regresses_and_a_better_one_passes(name: str, options: dict[str, Any], pair) -> None:
     worse, better = decided(name, *pair, **options), decided(name, *pair[::-1], **options)
     assert (worse.verdict, better.verdict) == ("regression", "pass")
     value = metrics.aggregate(name, **options)

@@ -38,9 +38,7 @@ HALVED = columns(score=[80.0, 20.0], attacked=[[40.0, 80.0], [10.0, 20.0]])
         ("mean_performance_drop_rate", {}, HALVED, 25.0),
     ],
 )
-def test_rates_under_attack_by_hand(
-    name: str, options: dict[str, Any], records: list[dict[str, Any]], value: float | None
-) -> None:
+def test_rates_under_attack_by_hand(name: str, options: dict[str, Any], records: list[dict[str, Any]], value) -> None:
     rate = metrics.aggregate(name, **options)
     assert rate(records) == (None if value is None else pytest.approx(value))
     assert not rate.higher_is_better

@@ -77,9 +77,7 @@ def test_an_option_that_cannot_be_used_says_why(messages: SnapshotAssertion) -> 
         ("sacrebleu.tokenizers", "rouge_1", {"tokenizer": "ja"}),
     ],
 )
-def test_a_missing_package_is_named_with_the_command(
-    package: str, name: str, options: dict[str, Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_missing_package_is_named_with_the_command(package: str, name: str, options, monkeypatch) -> None:
     for loader in (tokens._porter, tokens._mecab):
         loader.cache_clear()
     monkeypatch.setitem(sys.modules, package, None)

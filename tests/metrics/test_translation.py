@@ -106,8 +106,6 @@ def test_the_word_error_rate_by_hand(answer: str, target: str, points: float) ->
         ("ja", "今日は東京に", "今日は京都に", 25, 100),
     ],
 )
-def test_words_are_those_of_a_tokenizer(
-    tokenizer: str, answer: str, target: str, points: float, by_spaces: float
-) -> None:
+def test_words_are_those_of_a_tokenizer(tokenizer: str, answer: str, target: str, points: float, by_spaces) -> None:
     assert metric(translation, "word_error_rate", tokenizer=tokenizer)(answer, target) == points
     assert WORDS(answer, target) == by_spaces

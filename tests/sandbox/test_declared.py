@@ -175,9 +175,7 @@ def test_variables_of_the_environment_are_no_data(tmp_path: Path, monkeypatch: p
 
 
 @pytest.mark.parametrize("body", ["import numpy\nreturn 1.0", "os.fork()\nreturn 1.0"])
-def test_without_landlock_what_opens_files_unseen_is_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, body: str
-) -> None:
+def test_without_landlock_what_opens_files_unseen_is_refused(tmp_path: Path, monkeypatch, body: str) -> None:
     root = repository(tmp_path, body)
     monkeypatch.setattr(declared, "has_landlock", lambda: False)
     with pytest.raises(

@@ -8,7 +8,6 @@ import re
 import signal
 import tempfile
 import time
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -80,9 +79,7 @@ def test_programs_of_one_worker_find_nothing_of_each_other(worker: Worker) -> No
     assert worker.run(look + "assert not os.listdir('.') and 'MINE' not in os.environ").passed
 
 
-def test_sets_of_texts_have_the_same_order_in_each_worker(
-    confined: Confinement, worker: Worker, worker_of: Callable[[Limits, Confinement], Worker]
-) -> None:
+def test_sets_of_texts_have_the_same_order_in_each_worker(confined: Confinement, worker: Worker, worker_of) -> None:
     program = "raise ValueError(list({str(n) for n in range(50)}))"
     assert worker.run(program).reason == worker_of(LIMITS, confined).run(program).reason
 
@@ -93,9 +90,7 @@ def test_a_worker_has_loaded_nothing_else_of_accgates(worker: Worker) -> None:
     assert worker.run("import numpy").reason.startswith("ModuleNotFoundError")
 
 
-def test_limits_are_what_the_user_set(
-    confined: Confinement, worker_of: Callable[[Limits, Confinement], Worker]
-) -> None:
+def test_limits_are_what_the_user_set(confined: Confinement, worker_of) -> None:
     worker = worker_of(
         Limits(seconds=30.0, wall_seconds=300.0, memory=256, file_size=1, disk=3, entries=9, open_files=20), confined
     )
@@ -135,9 +130,7 @@ def test_a_cancelled_program_is_dead_and_the_next_one_runs(confined: Confinement
     assert descendants(os.getpid()) == before
 
 
-def test_nothing_is_left_in_the_temporary_folder(
-    confined: Confinement, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_nothing_is_left_in_the_temporary_folder(confined: Confinement, tmp_path: Path, monkeypatch) -> None:
     tmp_path.chmod(0o711)
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
 

@@ -154,9 +154,7 @@ def test_more_can_be_protected() -> None:
 
 
 @given(rate=RATES, seed=st.integers())
-def test_the_rate_is_the_share_of_letters_and_a_larger_one_keeps_the_changes_of_a_smaller(
-    rate: float, seed: int
-) -> None:
+def test_the_rate_is_the_share_of_letters_and_a_larger_one_keeps_the_changes_of_a_smaller(rate: float, seed) -> None:
     letters = sum(len(word) for word in words(QUESTION.replace("48 of", "48")))  # "of" may be a unit
     few = attack_text(Attack("keyboard", rate=rate / 3, seed=seed), QUESTION, key="s1")
     many = attack_text(Attack("keyboard", rate=rate, seed=seed), QUESTION, key="s1")
