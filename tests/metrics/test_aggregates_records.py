@@ -150,6 +150,6 @@ ODD = [
 def test_records_that_do_not_fit_together_are_refused(messages: SnapshotAssertion) -> None:
     errors = [refused(metrics.UnusableRecords, metrics.aggregate("ece").encode, *sides) for sides in ODD]
     parity = metrics.aggregate("demographic_parity_difference")
-    for changed in ([GOOD[0] | {key: "0"}, *GOOD[1:]] for key in ("group", "target")):
-        errors.append(refused(metrics.UnusableRecords, parity.encode, GOOD, changed))
+    changed = [[GOOD[0] | {key: "0"}, *GOOD[1:]] for key in ("group", "target")]
+    errors += [refused(metrics.UnusableRecords, parity.encode, GOOD, side) for side in changed]
     assert list(map(str, errors)) == messages

@@ -65,12 +65,8 @@ def test_copies_of_a_row_are_left_out_too(tmp_path: Path) -> None:
 
 
 def test_too_few_others_are_an_error(tmp_path: Path, messages: SnapshotAssertion) -> None:
-    cases: list[tuple[Rows, dict[str, int]]] = [
-        (ROWS[:5], {"count": 5}),
-        (ROWS[:5], {"count": 5, "seed": 1}),
-        (ROWS[:1], {}),
-    ]
-    assert [refusal(samples_of, tmp_path, ROWS, shots, **few) for shots, few in cases] == messages
+    told = [refusal(samples_of, tmp_path, ROWS, ROWS[:5], count=5, **few) for few in ({}, {"seed": 1})]
+    assert [*told, refusal(samples_of, tmp_path, ROWS, ROWS[:1])] == messages
 
 
 def test_the_error_names_the_file_of_accuracy_toml(tmp_path: Path) -> None:

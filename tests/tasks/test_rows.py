@@ -107,13 +107,9 @@ def test_answers_are_joined_from_a_file_of_their_own(tmp_path: Path, messages: S
     assert joined(tmp_path, rows, answers) == ["answer 0", "answer 1", "answer 2"]
     whole = written(tmp_path, "whole.jsonl", json.dumps({"q": "9?", "a": "nine"}))
     assert joined(tmp_path, rows, answers, dataset=whole) == ["nine"]  # a file in its place has the answers too
-    told = [
-        refusal(joined, tmp_path, *pair)
-        for pair in (
-            (rows, answers[1:]), (rows, [*answers, {"id": 2, "a": "?"}]), ([{"q": "?"}], answers),
-            ([{"id": "1", "q": "?"}], answers),
-        )
-    ]  # fmt: skip
-    for table in ({"on": "id"}, {"on": "id", "file": "no.csv"}):
-        told.append(refusal(load_task, "task", file=write_task(tmp_path, "task", dataset__join=table)))
-    assert told == messages
+    pairs = [(rows, each) for each in (answers[1:], [*answers, {"id": 2, "a": "?"}])]
+    pairs += [([row], answers) for row in ({"q": "?"}, {"id": "1", "q": "?"})]
+    told = [refusal(joined, tmp_path, *pair) for pair in pairs]
+    tables = ({"on": "id"}, {"on": "id", "file": "no.csv"})
+    files = (write_task(tmp_path, "task", dataset__join=table) for table in tables)
+    assert told + [refusal(load_task, "task", file=file) for file in files] == messages

@@ -114,9 +114,10 @@ def test_what_cannot_be_read_as_subsets_is_refused(monkeypatch, tmp_path: Path, 
     hub(monkeypatch, BBH)
     told = [refusal(load_task, "bbh", subset=names) for names in ([], ["snarks", "snarks"])]
     told.append(refusal(load_task, "arithmetic", subset=["a", "b"]))
-    for keys in ({"dataset__name": "main"}, {"dataset__hub": None, "dataset__generator": "arithmetic"}):
-        told.append(refusal(load_task, "own", file=own(tmp_path, **keys, dataset__subsets=["a", "b"])))
-    told.append(refusal(load_task, "own", file=own(tmp_path, dataset__subsets=["a", "a"])))
+    twice = {"dataset__subsets": ["a", "a"]}
+    for keys in ({"dataset__name": "main"}, {"dataset__hub": None, "dataset__generator": "arithmetic"}, twice):
+        file = own(tmp_path, **{"dataset__subsets": ["a", "b"], **keys})
+        told += [refusal(load_task, "own", file=file)]
     hub(monkeypatch, {"a": [{"q": "1", "a": 1, "subset": "easy"}]})
     told.append(refusal(load_task, "own", file=own(tmp_path, dataset__subsets=["a", "b"])))
     assert told == messages

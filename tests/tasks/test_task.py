@@ -35,6 +35,10 @@ def own(folder: Path, rows: list[dict[str, Any]] | None = None, /, **keys: Any) 
     return path
 
 
+def fault(**arguments: Any) -> str:
+    return refusal(load_task, "own", **arguments)
+
+
 def sha(text: str) -> str:
     return hashlib.sha256(text.encode("utf-8")).hexdigest()
 
@@ -254,7 +258,7 @@ def test_generated_tasks_load_as_many_samples_as_asked_and_seeds_give_others(nam
     ],
 )  # fmt: skip
 def test_what_cannot_be_loaded_names_file_and_row_or_line(tmp_path: Path, keys: dict[str, Any], message: str) -> None:
-    assert refusal(load_task, "own", file=own(tmp_path, **keys)).startswith(f"{tmp_path}/{message}")
+    assert fault(file=own(tmp_path, **keys)).startswith(f"{tmp_path}/{message}")
 
 
 @each("cell", [None, "", math.nan])
@@ -268,14 +272,12 @@ def test_a_row_without_a_cluster_where_others_have_one_is_refused(tmp_path: Path
 
 @each(("column", "half"), [("q", "\ud800"), ("a", "\udfff"), ("page", "\ud83d")])
 def test_half_a_character_in_a_row_is_refused_with_its_row(tmp_path: Path, column: str, half: str) -> None:
-    message = refusal(load_task, "own", file=own(tmp_path, [*ROWS, ROWS[0] | {column: half}], columns__cluster="page"))
+    message = fault(file=own(tmp_path, [*ROWS, ROWS[0] | {column: half}], columns__cluster="page"))
     assert message.startswith(f"{tmp_path}/task.toml: row 5 of the dataset: 'utf-8' codec can't encode")
 
 
 def test_options_that_a_task_cannot_take_and_an_unknown_task_are_refused(tmp_path: Path) -> None:
-    assert refusal(load_task, "own", file=own(tmp_path), options={"high": 3}).startswith(
-        "options: the task takes no options"
-    )
+    assert fault(file=own(tmp_path), options={"high": 3}).startswith("options: the task takes no options")
     faults = refusal(load_task, "arithmetic", options={"hihg": 3, "low": True}).splitlines()
     assert faults[0].startswith("options.hihg: is not an option of arithmetic; did you mean 'high'?")
     assert faults[1].startswith("options.low: is True")
