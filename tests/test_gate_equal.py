@@ -169,7 +169,7 @@ def test_both_sides_are_asked_together_and_the_other_sides_own_check_goes_on(pat
     assert (cold["verdict"], cold["equal_to"], warm["verdict"], warm["answer"]) == ("pass", None, "regression", "worse")
     assert (cold["alpha_applied"], warm["alpha_applied"]) == (0.025, 0.0125)
     first = [seen.body["model"] for seen in paths.server.seen if seen.body][: 2 * warm["n"]]
-    assert 0.35 < first.count("cold") / len(first) < 0.65
+    assert 0.1 < first.count("cold") / len(first) < 0.9  # one after the other, it would be 0 or 1
     assert len(paths.asked_twice) <= IN_FLIGHT
     assert paths.verify() == 1
 

@@ -12,24 +12,8 @@ from accgate.text import (
     digits_of_means,
     drop_figure,
     figure,
-    number,
-    signed_number,
     visible,
 )
-from tests.support.cases import each
-
-
-@each(
-    ("value", "plain", "with_sign"),
-    [
-        (-0.001, "0.00", "0.00"),
-        (0.004, "0.00", "0.00"),
-        (0.006, "0.01", "+0.01"),
-        (-12345.678, "-12,345.68", "-12,345.68"),
-    ],
-)
-def test_numbers_have_two_digits_and_no_sign_on_zero(value: float | None, plain: str, with_sign: str) -> None:
-    assert (number(value), signed_number(value)) == (plain, with_sign)
 
 
 @given(st.text())
