@@ -48,6 +48,12 @@ def worker(confined: Confinement) -> Iterator[Worker]:
     worker.stop()
 
 
+def programs_in(folder: str) -> dict[str, str]:
+    """The programs of a folder beside this file, by their names."""
+    paths = sorted((Path(__file__).parent / folder).glob("*.txt"))
+    return {path.stem: path.read_text(encoding="utf-8") for path in paths}
+
+
 def outcomes(sandbox: Sandbox, programs: Iterable[Sequence[str]]) -> list[Outcome]:
     """How programs end in a sandbox of their own, each with its tests."""
 

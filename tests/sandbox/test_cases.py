@@ -11,6 +11,7 @@ from syrupy.assertion import SnapshotAssertion
 
 from accgate.sandbox.assertions import BadCases, Case, cases_of, same_output
 from accgate.sandbox.process import Confinement, Limits, Worker
+from tests.sandbox.conftest import programs_in
 from tests.support.cases import refused
 
 # Printed, expected, and what `grade_stdio` of LiveCodeBench's testing_util.py (commit 15808c7) says: lines stripped and
@@ -41,23 +42,10 @@ def test_whole_numbers_have_as_many_digits_as_in_livecodebenchs_process(worker: 
 
 
 SUMS = [Case("1 2\n", "3"), Case("10 -4\n", "6\n")]
-READERS = {
-    "lines": "import sys\nfor line in sys.stdin:\n    print(sum(map(int, line.split())))",
-    "bytes": "import sys\nsys.stdout.buffer.write(b'%d' % sum(map(int, sys.stdin.buffer.readline().split())))",
-    "descriptors": "import os\nos.write(1, str(sum(map(int, os.read(0, 99).split()))).encode())",
-    "guard": "def main():\n    print(sum(map(int, input().split())))\nif __name__ == '__main__':\n    main()",
-    "exit with a code": "print(sum(map(int, input().split())))\nraise SystemExit(1)",
-    "thread": "import sys, threading\nsys.setrecursionlimit(10**6)\nthreading.stack_size(1 << 26)\n"
-    "def main():\n    print(sum(map(int, input().split())))\nthreading.Thread(target=main).start()",
-    "exit function": "import atexit\natexit.register(lambda: print(sum(map(int, input().split()))))",
-    "own buffer": "import io, os, sys\nsys.stdout = io.TextIOWrapper(os.fdopen(1, 'wb', closefd=False))\n"
-    "print(sum(map(int, input().split())))",
-    "errors apart": "import sys\nprint('debug', file=sys.stderr)\nprint(sum(map(int, input().split())))",
-}  # fmt: skip
 
 
 def test_a_program_may_read_and_print_in_every_usual_way(worker: Worker) -> None:
-    for name, program in READERS.items():
+    for name, program in programs_in("readers").items():
         outcome = worker.run_cases(program, SUMS)
         assert outcome.passed, (name, outcome)
         assert not worker.run_cases(program, [*SUMS, Case("1 1", "3")]).passed, name

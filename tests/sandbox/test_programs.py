@@ -16,33 +16,11 @@ import pytest
 from accgate.errors import CannotEvaluate
 from accgate.sandbox.process import Confinement, Limits, Worker, WorkerEnded
 from accgate.sandbox.runner import Sandbox
-from tests.sandbox.conftest import descendants, outcomes
+from tests.sandbox.conftest import descendants, outcomes, programs_in
 from tests.support.cases import each
 
 LIMITS = Limits(seconds=10.0)
-ORDINARY = {
-    "imports": "import argparse, bisect, csv, datetime, decimal, fractions, json, sqlite3, statistics, unittest, zlib",
-    "typing": "from typing import List\ndef f(x: List[int]) -> int:\n    return sum(x)\nassert f([1, 2]) == 3",
-    "pickle": "import pickle\nclass A: pass\npickle.loads(pickle.dumps(A()))",
-    "own files": "open('a', 'w').write('x')\nimport os, shutil\nos.mkdir('d')\nos.replace('a', 'd/b')\n"
-    "assert open('d/b').read() == 'x'\nshutil.rmtree('d')",
-    "temporary files": "import tempfile\n"
-    "with tempfile.TemporaryDirectory() as d, tempfile.NamedTemporaryFile('w') as f:\n"
-    "    f.write('x')",
-    "home": "import os, tempfile\nassert os.path.expanduser('~') == os.getcwd() == tempfile.gettempdir()",
-    "threads": "from concurrent.futures import ThreadPoolExecutor\nwith ThreadPoolExecutor(8) as pool:\n"
-    "    assert list(pool.map(abs, range(-9, 0))) == list(range(9, 0, -1))",
-    "asyncio": "import asyncio\n"
-    "async def f():\n    await asyncio.sleep(0.001)\n    return 1\nassert asyncio.run(f()) == 1",
-    "alarm": "import signal\nheard = []\nsignal.signal(signal.SIGALRM, lambda *_: heard.append(1))\n"
-    "signal.setitimer(signal.ITIMER_REAL, 0.001)\nwhile not heard:\n    pass",
-    "odd output": "import sys\nprint('\\ud800 ☃')\nsys.stderr.write('x')\nsys.stdout.flush()",
-    "randomness": "import os, random, secrets, uuid\nos.urandom(9), random.random(), secrets.token_hex(), uuid.uuid4()",
-    "its environment": "import os\nassert set(os.environ) == {'HOME', 'TMPDIR', 'PATH', 'LANG'}",
-    "no guard": "assert __name__ != '__main__'\nif __name__ == '__main__':\n    raise SystemExit(1)",
-    "a thread that stays": "import threading, time\nthreading.Thread(target=time.sleep, args=(600,)).start()",
-    "odd line ends": "x = 1\r\ny = 2\rassert x + y == 3",
-}  # fmt: skip
+ORDINARY = {**programs_in("ordinary"), "odd line ends": "x = 1\r\ny = 2\rassert x + y == 3"}
 FAILING = {
     "assert False": "AssertionError",
     "assert 1 == 2, 'no\\nmore'": "AssertionError: no more",
