@@ -1,7 +1,5 @@
 """Gates over conversations and tools against a real server: what is recorded, what counts, and what fails closed."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from pathlib import Path

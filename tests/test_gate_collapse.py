@@ -1,7 +1,5 @@
 """Samples that all runs of the reference had right and all of the candidate wrong, from the scores to every report."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

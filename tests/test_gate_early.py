@@ -1,7 +1,5 @@
 """Whole gates that stop early on a server whose replies come in another order: one result, however it is read again."""
 
-from __future__ import annotations
-
 import random
 import time
 from collections.abc import Callable

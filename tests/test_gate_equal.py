@@ -1,7 +1,5 @@
 """Two paths of one model: `equal_to` gates a model against another that is asked in the same run."""
 
-from __future__ import annotations
-
 import gzip
 import hashlib
 import json

@@ -1,7 +1,5 @@
 """A user's own groups, from a column of the dataset to the report, by whole runs of the gate."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from typing import Any

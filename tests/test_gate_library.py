@@ -1,7 +1,5 @@
 """Library tasks that are decided on a statistic, gated with one line: by a server and by recorded scores."""
 
-from __future__ import annotations
-
 import hashlib
 import re
 from collections.abc import Callable, Sequence

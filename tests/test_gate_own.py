@@ -1,7 +1,5 @@
 """Gates on other people's tasks and scores: a registered metric, a task of lm-eval, adversarial sentences."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A check decided on a statistic that is no mean: recorded, planned, run, and what is refused."""
 
-from __future__ import annotations
-
 import json
 import random
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Whole gates over real servers and sandboxes: code that is run, answers that a judge marks, scored options."""
 
-from __future__ import annotations
-
 import json
 import re
 import sys

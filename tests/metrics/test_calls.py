@@ -1,7 +1,5 @@
 """Scores of tool calls; calls.json has what `ast_checker` of bfcl-eval 2026.3.23 says of each."""
 
-from __future__ import annotations
-
 import itertools
 import json
 from pathlib import Path

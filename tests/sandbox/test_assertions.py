@@ -1,7 +1,5 @@
 """Which assertions are decided outside the program's process, and that a verdict is Python's own."""
 
-from __future__ import annotations
-
 import ast
 from decimal import Decimal
 from enum import IntEnum

@@ -1,7 +1,5 @@
 """Programs by what they print and functions by what they give: LiveCodeBench's own verdicts on the same outputs."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from typing import Any

@@ -1,7 +1,5 @@
 """HumanEval whole: its canonical solutions pass, and of mutants we say what its own checker says."""
 
-from __future__ import annotations
-
 import pytest
 
 from accgate.sandbox.assertions import without_literals

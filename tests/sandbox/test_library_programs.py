@@ -1,7 +1,5 @@
 """HumanEval+, MBPP+ and LiveCodeBench: programs run in the sandbox against tests in the form that the hub has them."""
 
-from __future__ import annotations
-
 import asyncio
 import base64
 import datetime

@@ -1,7 +1,5 @@
 """Packages that judged programs may import: they work whole, and nothing beside them can be read."""
 
-from __future__ import annotations
-
 import asyncio
 import importlib.metadata
 import importlib.util

@@ -1,7 +1,5 @@
 """What an ordinary program may do, what each outcome says, and that programs know nothing of each other."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import re

@@ -3,8 +3,6 @@
 library_rows.json has most of them, by task, each with what `test_library_rows.Case` has.
 """
 
-from __future__ import annotations
-
 import base64
 import json
 import pickle

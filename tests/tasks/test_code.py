@@ -1,7 +1,5 @@
 """The Python code in a reply, in every shape that models write."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

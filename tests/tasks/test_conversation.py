@@ -1,7 +1,5 @@
 """Tasks that are conversations, with tools or without: what goes to the model, and what a sample's id is of."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

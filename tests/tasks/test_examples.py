@@ -1,7 +1,5 @@
 """Solved examples of rows: those of others, whatever file they come from, in lm-evaluation-harness's draws."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from random import Random

@@ -1,7 +1,5 @@
 """The ids that a dataset gives its samples: kept beside the digest, and shown in its place."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

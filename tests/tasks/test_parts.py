@@ -1,7 +1,5 @@
 """Tasks of the library that are joined: each sample asked, read and scored as its own task does."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from pathlib import Path
