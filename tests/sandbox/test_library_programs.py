@@ -34,7 +34,7 @@ def points_of_all(pairs: Sequence[tuple[Task, str]], confined: Confinement) -> l
 
     async def run() -> list[float]:
         limits = Limits(seconds=float(options["timeout"]), memory=int(options.get("memory", 1024)))
-        async with Sandbox(limits, 1, confined, packages_of(tuple(options.get("packages", ())))) as sandbox:
+        async with Sandbox(limits, 1, packages_of(tuple(options.get("packages", ())))) as sandbox:
             scoring = ByRunning(sandbox, str(options.get("before", "")))
             return [
                 await scoring.points(task, task.samples[0], task.answer(reply, task.samples[0]) or "")

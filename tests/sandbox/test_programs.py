@@ -87,13 +87,13 @@ def test_limits_are_what_the_user_set(confined: Confinement, worker_of) -> None:
 
 
 def test_a_sandbox_runs_programs_at_once_and_gives_each_its_outcome(confined: Confinement) -> None:
-    ends = outcomes(Sandbox(LIMITS, 2, confined), [(f"assert {n} % 3",) for n in range(30)])
+    ends = outcomes(Sandbox(LIMITS, 2), [(f"assert {n} % 3",) for n in range(30)])
     assert [end.passed for end in ends] == [bool(n % 3) for n in range(30)]
 
 
 def test_a_cancelled_program_is_dead_and_the_next_one_runs(confined: Confinement) -> None:
     async def run() -> bool:
-        async with Sandbox(Limits(seconds=600.0), 1, confined) as sandbox:
+        async with Sandbox(Limits(seconds=600.0), 1) as sandbox:
             running = asyncio.ensure_future(sandbox.passes("import time\ntime.sleep(600)"))
             await asyncio.to_thread(running_program, sandbox._workers[0])
             running.cancel()
@@ -111,7 +111,7 @@ def test_nothing_is_left_in_the_temporary_folder(confined: Confinement, tmp_path
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
 
     async def run() -> bool:
-        async with Sandbox(LIMITS, 2, confined) as sandbox:
+        async with Sandbox(LIMITS, 2) as sandbox:
             outcomes = await asyncio.gather(*(sandbox.passes("open('a', 'w')") for _ in range(4)))
             assert len(os.listdir(tmp_path)) == 2  # noqa: PTH208
         return all(outcome.passed for outcome in outcomes)
@@ -167,7 +167,7 @@ def wait_for_the_end(pids: list[int]) -> None:
 
 def test_a_worker_that_is_killed_takes_its_program_along_and_is_no_outcome(confined: Confinement) -> None:
     async def run() -> bool:
-        async with Sandbox(Limits(seconds=600.0), 1, confined) as sandbox:
+        async with Sandbox(Limits(seconds=600.0), 1) as sandbox:
             running = asyncio.ensure_future(sandbox.passes("import time\ntime.sleep(600)"))
             (worker,) = sandbox._workers
             found = await asyncio.to_thread(running_program, worker)
