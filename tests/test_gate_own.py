@@ -83,6 +83,7 @@ def test_a_task_of_lm_eval_is_recorded_and_gated_like_any_other(tmp_path: Path) 
         assert main(["run", str(config), "--out", str(tmp_path / "healthy"), "--quiet"]) == 0
         server.answer = sums(wrong=0.9)
         assert main(["run", str(config), "--out", str(tmp_path / "harmed"), "--quiet"]) == 1
+        assert main(["verify", str(tmp_path / "harmed"), "--config", str(config)]) == 1
     records = read_records(tmp_path / "out" / "m" / "adding.jsonl")
     assert all((record.score == 100.0) == (record.answer == record.target) for record in records)
     check: dict[str, Any] = json.loads((tmp_path / "harmed" / "accgate.json").read_text())["checks"][0]

@@ -72,6 +72,11 @@ def test_each_test_has_its_own_time(confined: Confinement, worker_of: Callable[[
     assert slow.reason == "test 2 of 2: timed out after 0.6 s of processor time"
 
 
+def test_the_time_is_that_of_all_tests(worker: Worker) -> None:
+    program = "import time\nif input() == 'first':\n    time.sleep(0.3)"
+    assert worker.run_cases(program, [Case("first", ""), Case("second", "")]).seconds >= 0.3
+
+
 def test_each_test_has_its_own_process_and_folder(worker: Worker) -> None:
     again = "import os\nassert not os.path.exists('left')\nopen('left', 'w').write('x')\nprint(input())"
     assert worker.run_cases(again, [Case("1", "1"), Case("2", "2")]).passed

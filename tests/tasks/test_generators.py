@@ -77,8 +77,8 @@ NO_ROWS: list[tuple[str, dict[str, Any]]] = [
     *(("passkey_retrieval", options) for options in ({"length": 30}, {"digits": 19}, {"digits": 0})),
     ("json_extraction", {"count": 72_001}), ("ruler_fwe", {"length": 130}),
     *(("ruler_niah", options) for options in ({"length": 150}, {"length": 300, "values": 9})),
-    *(("ruler_vt", options) for options in ({"length": 600}, {"length": 900, "hops": 90})),
-    *(("ruler_cwe", {"length": length}) for length in (600, 10**7)),
+    *(("ruler_vt", options) for options in ({"length": 600}, {"length": 777, "hops": 24})),
+    *(("ruler_cwe", {"length": length}) for length in (600, 855, 10**7)),
 ]  # fmt: skip
 
 

@@ -16,6 +16,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from accgate.tasks.definition import library_file, library_names
+from accgate.tasks.lm_eval.harness import harness_task
+from accgate.tasks.lm_eval.requests import LmEvalRequest
+from accgate.tasks.lm_eval.task import LmEvalSample, LmEvalTask
 from accgate.tasks.task import Task
 from tests.support.cases import each, refusal
 from tests.support.gates import toml, write_lines
@@ -283,6 +286,13 @@ def test_options_that_a_task_cannot_take_and_an_unknown_task_are_refused(tmp_pat
     assert faults[1].startswith("options.low: is True")
     assert refusal(load_task, "arithmetic", options={"high": 3}).startswith("options: numbers from 1 to 3 give 9")
     assert "nope.toml: cannot be read" in refusal(load_task, "nope")
+
+
+@each(("scale", "highest"), [(100.0, 100.0), (1.0, None)])
+def test_only_fractions_of_lm_eval_have_bounds(scale: float, highest: float | None) -> None:
+    sample = LmEvalSample("s", "t", "2 + 2 =", "4", (LmEvalRequest("", 9, "2 + 2 ="),))
+    task = LmEvalTask("t", (sample,), "acc", "none", scale, True, "generate_until", {}, {})
+    assert harness_task("t", task, 0, "strip").metric.highest == highest
 
 
 OLD_IDS = ["ee06ae0a84922cc4", "99180efe92e9cf30"]  # of accgate 0.1.0, before it read `1/2` and had conversations

@@ -92,6 +92,9 @@ def harness_fingerprint(
 
     References keep them; the dataset is not among them. `generation` has the options of a request for text, and is None
     where options are scored.
+
+    >>> [digest[:8] for digest in harness_fingerprint("arc", "acc", "none", None).values()]
+    ['5a87f7ad', '30a0924a', '0f57eea6', '74234e98']
     """
     parts: dict[str, Any] = {
         "prompt": ["lm-eval", task],
