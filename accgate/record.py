@@ -173,9 +173,7 @@ def _reread(check: Check, reference: Reference, reason: str | None) -> Rereading
 def record_shard(config: Config, options: RunOptions, recording: Recording) -> ShardRun:
     """Evaluate a shard of the samples of every check.
 
-    `record_merged` writes the references of all shards.
-
-    Raises as `record` does, but for references: none is looked at.
+    `record_merged` writes the references of all shards. Raises as `record` does, but looks at no reference.
     """
     checks = recording.checks(config)
     plan = _shard_plan(config, checks, recording)
@@ -207,12 +205,7 @@ def record_merged(config: Config, folders: Sequence[Path], out: Path, recording:
 def recording_of_shards(folders: Sequence[Path]) -> Recording | None:
     """Return how often shards of `record` asked each sample.
 
-    It is None for shards of `run`.
-
-    Raises
-    ------
-    BadInput
-        When the first folder is no shard, or its plan is damaged.
+    It is None for shards of `run`. BadInput says that the first folder is no shard, or that its plan is damaged.
     """
     match read_shard(folders[0]).plan.get(RECORDING):
         case None:
@@ -233,12 +226,8 @@ def _held_against(check: Check, reference: Reference) -> Check:
 def _of_new_rows(check: Check) -> Check | None:
     """Return the check of only those samples that its reference lacks.
 
-    The result is None if the reference has all samples.
-
-    Raises
-    ------
-    BadInput
-        When the reference cannot be extended, or was recorded with other settings of the model.
+    The result is None if the reference has all samples. BadInput says why a reference cannot be extended, such as other
+    settings of the model.
     """
     reference = reference_to_extend(*_place(check), rows=True)
     assert reference.scores is not None

@@ -153,6 +153,8 @@ def number(value: float | None, digits: int = 2, *, sign: bool = False) -> str:
 
     >>> number(44.5), number(None), number(-0.001), number(1.5, sign=True), number(0.001, sign=True)
     ('44.50', '-', '0.00', '+1.50', '0.00')
+    >>> number(0.006), number(-12345.678, sign=True)
+    ('0.01', '-12,345.68')
     """
     if value is None:
         return "-"

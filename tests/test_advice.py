@@ -1,7 +1,5 @@
 """The watch over advice finds what accgate does not take, and is on in every test."""
 
-from __future__ import annotations
-
 from accgate.errors import BadInput
 from tests.support import advice
 from tests.support.cases import each

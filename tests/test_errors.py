@@ -17,18 +17,9 @@ def test_each_verdict_has_the_exit_code_of_the_design(verdict: VerdictName, code
     assert exit_code(["pass", verdict]) == code
 
 
-@each(
-    ("verdicts", "code"),
-    [
-        (["inconclusive"], 0),
-        (["pass", "inconclusive"], 0),
-        (["inconclusive", "no-reference"], 4),
-        (["inconclusive", "regression"], 1),
-        (["inconclusive", "error"], 3),
-    ],
-)
-def test_a_warning_lets_only_inconclusive_pass(verdicts: list[VerdictName], code: int) -> None:
-    assert exit_code(verdicts, inconclusive_passes=True) == code
+def test_a_warning_lets_only_inconclusive_pass() -> None:
+    for verdict, code in (("pass", 0), ("no-reference", 4), ("regression", 1), ("error", 3)):
+        assert exit_code(["inconclusive", verdict], inconclusive_passes=True) == code
 
 
 def test_nothing_checked_is_an_error_and_not_a_pass() -> None:

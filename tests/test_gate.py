@@ -29,9 +29,7 @@ def project(tmp_path: Path) -> Project:
     ("wrong", "code", "verdict", "difference"),
     [(50, 0, "pass", 0.0), (84, 1, "regression", -17.0), (16, 0, "pass", 17.0)],
 )
-def test_a_clear_drop_is_a_regression_and_a_gain_none(
-    tmp_path: Path, theta: float | None, wrong: int, code: int, verdict: str, difference: float
-) -> None:
+def test_a_clear_drop_is_a_regression_and_a_gain_none(tmp_path: Path, theta, wrong, code, verdict, difference) -> None:
     project = Project(tmp_path, n=N).recorded(right_but(50, N))
     project.tasks["sums"] |= {} if theta is None else {"theta": theta}
     project.write()

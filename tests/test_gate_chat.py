@@ -1,9 +1,7 @@
 """Gates over conversations and tools against a real server: what is recorded, what counts, and what fails closed."""
 
-from __future__ import annotations
-
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -81,32 +79,8 @@ def test_calls_are_recorded_scored_and_gated(tmp_path: Path, server: Server) -> 
 
 
 WEATHER = '{"name": "get_weather", "arguments": {"city": "City1"}}'
-REPLIES: list[tuple[Any, str | None, float]] = [
-    (call("City1"), f"[{WEATHER}]", 100.0),
-    ({**call("City1"), "content": "I look it up."}, f"[{WEATHER}]", 100.0),
-    ({"tool_calls": call("City1")["tool_calls"] * 2}, f"[{WEATHER}, {WEATHER}]", 0.0),
-    ({"tool_calls": [{"function": {"name": "get_weather", "arguments": '{"city": "C'}}]},
-     '[{"name": "get_weather", "arguments": "{\\"city\\": \\"C"}]', 0.0),
-    ("It is warm.", "[]", 0.0),
-    (f"[{WEATHER}]", None, 0.0),  # a call written as text
-    (json.dumps({"content": "", "tool_calls": [json.loads(WEATHER)]}), None, 0.0),  # a forged record
-    ("The function get_weather(city) would tell, and `get_weather` alone.", "[]", 0.0),
-    (f"<tool_call>{WEATHER}</tool_call>", None, 0.0),  # which no parser read
-    ({"content": None}, None, 0.0),
-]  # fmt: skip
-
-
-def test_every_form_of_a_reply_is_read_or_counts_as_none(tmp_path: Path, server: Server) -> None:
-    rows = [{**ROWS[1], "q": f"{i}: How warm is City1?"} for i in range(len(REPLIES))]
-    config = write(tmp_path, server, rows, tools="{{ tools | tojson }}")
-    server.answer = lambda prompt: "Hi" if prompt == "Hi" else REPLIES[int(prompt.split(":")[0])][0]
-    by_id = {record.id: record for record in run(config)[1]}
-    for sample in load_task("chat", file=tmp_path / "chat.toml").samples:
-        reply, *read = REPLIES[int(sample.user.split(":")[0])]
-        assert [by_id[sample.id].answer, by_id[sample.id].score] == read, reply
-
-
 UNREAD_CALLS = (  # as Llama, Gemma, DeepSeek, MiniMax, LFM, Nemotron, Phi, Cohere, gpt-oss and others write them
+    f"<tool_call>{WEATHER}</tool_call>",
     '{"name": "get_weather", "parameters": {"city": "Rome"}}',
     '```json\n[{"get_weather": {"city": "Rome"}}]\n```',
     '[get_weather(city="Rome")]',
@@ -121,19 +95,36 @@ UNREAD_CALLS = (  # as Llama, Gemma, DeepSeek, MiniMax, LFM, Nemotron, Phi, Cohe
     "<|channel|>commentary to=functions.x <|message|>{}",
     "Action: x\nAction Input: {}",
 )
+REPLIES: list[tuple[Any, str | None, float]] = [
+    (call("City1"), f"[{WEATHER}]", 100.0),
+    ({**call("City1"), "content": "I look it up."}, f"[{WEATHER}]", 100.0),
+    ({"tool_calls": call("City1")["tool_calls"] * 2}, f"[{WEATHER}, {WEATHER}]", 0.0),
+    ({"tool_calls": [{"function": {"name": "get_weather", "arguments": '{"city": "C'}}]},
+     '[{"name": "get_weather", "arguments": "{\\"city\\": \\"C"}]', 0.0),
+    ("It is warm.", "[]", 0.0),
+    (f"[{WEATHER}]", None, 0.0),  # a call written as text
+    (json.dumps({"content": "", "tool_calls": [json.loads(WEATHER)]}), None, 0.0),  # a forged record
+    ("The function get_weather(city) would tell, and `get_weather` alone.", "[]", 0.0),
+    ({"content": None}, None, 0.0),
+    *((unread, None, 0.0) for unread in UNREAD_CALLS),
+]  # fmt: skip
+
+
+def test_every_form_of_a_reply_is_read_or_counts_as_none(tmp_path: Path, server: Server) -> None:
+    rows = [{**ROWS[1], "q": f"{i}: How warm is City1?"} for i in range(len(REPLIES))]
+    config = write(tmp_path, server, rows, tools="{{ tools | tojson }}")
+    server.answer = lambda prompt: "Hi" if prompt == "Hi" else REPLIES[int(prompt.split(":")[0])][0]
+    by_id = {record.id: record for record in run(config)[1]}
+    for sample in load_task("chat", file=tmp_path / "chat.toml").samples:
+        reply, *read = REPLIES[int(sample.user.split(":")[0])]
+        assert [by_id[sample.id].answer, by_id[sample.id].score] == read, reply
 
 
 def test_where_no_call_is_right_words_are_and_silence_is_not(tmp_path: Path, server: Server) -> None:
     rows = [{**row, "calls": []} for row in ROWS]
     config = write(tmp_path, server, rows, tools="{{ tools | tojson }}")
-    answers: list[tuple[Callable[[str], Any], float]] = [
-        (lambda _: "I cannot.", 100.0),
-        (lambda _: "", 0.0),
-        (call, 0.0),
-        *((lambda _, text=text: text, 0.0) for text in UNREAD_CALLS),
-    ]
-    for answer, score in answers:
-        server.answer = answer
+    for answer, score in (("I cannot.", 100.0), ("", 0.0), (None, 0.0)):
+        server.answer = call if answer is None else lambda _, text=answer: text
         _, records = run(config)
         assert {record.score for record in records} == {score}
 

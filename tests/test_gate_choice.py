@@ -1,7 +1,5 @@
 """Whole gates: the plan names the test that the run then decides by, and says where only the scores will tell."""
 
-from __future__ import annotations
-
 import itertools
 import json
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,5 @@
 """Samples that all runs of the reference had right and all of the candidate wrong, from the scores to every report."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np
@@ -58,9 +56,7 @@ def opposite(scores: Scores) -> Scores:
         (BEFORE, scores_of(*NOW), Design("two-sample"), {}, None),
     ],
 )  # fmt: skip
-def test_a_verdict_has_the_samples_that_all_runs_lost(
-    before: Scores, now: Scores, design: Design, keys: dict[str, object], collapse: Collapse | None
-) -> None:
+def test_a_verdict_has_the_samples_that_all_runs_lost(before: Scores, now: Scores, design, keys, collapse) -> None:
     verdict = compare_scores(before, now, design, **keys)  # type: ignore[arg-type]
     assert verdict.collapse == collapse
     if collapse is not None:

@@ -1,14 +1,10 @@
 """Many small drops, each let pass by its gate, add up: a run says so once references were replaced."""
 
-from pathlib import Path
-
 from accgate.cli.main import main
 from tests.support.gates import Project, right_but
 
 
-def test_a_slow_decline_is_reported_or_fails_as_the_rules_say_and_a_recording_accepts_it(
-    tmp_path: Path, capsys
-) -> None:
+def test_a_slow_decline_is_reported_or_fails_as_the_rules_say_and_a_recording_accepts_it(tmp_path, capsys) -> None:
     project = Project(tmp_path, n=400)
     assert project.record(right_but(40, 400)) == 0
     assert project.run() == 0

@@ -1,11 +1,8 @@
 """Whole gates that stop early on a server whose replies come in another order: one result, however it is read again."""
 
-from __future__ import annotations
-
 import random
 import time
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 
@@ -40,9 +37,7 @@ def late(draw: random.Random) -> Callable[[int], bool]:
 
 
 @pytest.mark.parametrize(("columns", "worse"), [({}, 0.0), ({}, 0.03), (CLUSTERS, 0.03)])
-def test_a_run_that_stopped_early_is_verified_and_resumed_to_the_same_result(
-    tmp_path: Path, columns: dict[str, str], worse: float, capsys
-) -> None:
+def test_a_run_that_stopped_early_is_verified_and_resumed_to_the_same_result(tmp_path, columns, worse, capsys) -> None:
     """Replies are in any order, a few of them come after the decision, and some hold no answer."""
     rows = [{"id": str(i), "question": f"{i} + {7 * i}", "answer": 8 * i, "doc": i // DOCUMENT} for i in range(N)]
     project = Project(tmp_path, n=4, theta=6.0, max_more_tokens="50%", max_unread=0.2)

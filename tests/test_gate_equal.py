@@ -1,7 +1,5 @@
 """Two paths of one model: `equal_to` gates a model against another that is asked in the same run."""
 
-from __future__ import annotations
-
 import gzip
 import hashlib
 import json
@@ -15,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from syrupy.assertion import SnapshotAssertion
 
 from accgate.cli.main import main
 from accgate.config.config import load_config
@@ -127,9 +126,7 @@ def test_a_side_that_answers_nothing_is_an_error(paths: Paths, side: str) -> Non
 
 
 @pytest.mark.parametrize("side", ["cold", "warm"])
-def test_a_failed_sample_of_either_side_is_an_error_until_it_is_asked_again(
-    tmp_path: Path, server: Server, side: str
-) -> None:
+def test_a_failed_sample_of_either_side_is_an_error_until_it_is_asked_again(tmp_path: Path, server, side: str) -> None:
     paths = Paths(tmp_path, server, n=100, theta=10.0)
     answer, lost = paths.reply, [""]
 
@@ -171,7 +168,7 @@ def test_both_sides_are_asked_together_and_the_other_sides_own_check_goes_on(pat
     assert (cold["verdict"], cold["equal_to"], warm["verdict"], warm["answer"]) == ("pass", None, "regression", "worse")
     assert (cold["alpha_applied"], warm["alpha_applied"]) == (0.025, 0.0125)
     first = [seen.body["model"] for seen in paths.server.seen if seen.body][: 2 * warm["n"]]
-    assert 0.35 < first.count("cold") / len(first) < 0.65
+    assert 0.1 < first.count("cold") / len(first) < 0.9  # one after the other, it would be 0 or 1
     assert len(paths.asked_twice) <= IN_FLIGHT
     assert paths.verify() == 1
 
@@ -267,9 +264,7 @@ def test_both_wrong_everywhere_is_no_pass(tmp_path: Path) -> None:
 
 
 @each(("temperature", "planned", "n"), [(0.0, 0.0, 570), (0.7, None, 600)])
-def test_no_change_is_expected_where_both_are_greedy(
-    tmp_path: Path, temperature: float, planned: float | None, n: int
-) -> None:
+def test_no_change_is_expected_where_both_are_greedy(tmp_path: Path, temperature: float, planned, n: int) -> None:
     pair = Recordings(tmp_path)
     pair.models["warm"]["sampling"] = {"temperature": temperature}
     pair.write()
@@ -293,29 +288,24 @@ def test_without_an_early_stop_all_samples_decide(tmp_path: Path) -> None:
     assert (pair.check["answer"], pair.check["test"], pair.check["n_max"]) == ("worse", "unconditional", None)
 
 
-@each(
-    ("model", "task", "message"),
-    [
-        ({"equal_to": "warm"}, {}, "models.warm.equal_to: is the model itself"),
-        ({"equal_to": "cool"}, {}, "models.warm.equal_to: names no model 'cool'; did you mean 'cold'?"),
-        ({"equal_to": "hot"}, {}, "models.warm.equal_to: names hot, which has equal_to itself"),
-        ({"baseline": "cold"}, {}, "models.warm.equal_to: is set together with baseline"),
-        ({}, {"target": 0.0}, "tasks.sums.target: does not go with equal_to of warm"),
-        ({}, {"reference": 50.0, "reference_num_samples": 9}, "tasks.sums.reference: does not go with equal_to"),
-        ({}, {"certify": True}, "tasks.sums.certify: does not go with equal_to"),
-        ({}, {"max_slower": "10%"}, "tasks.sums.max_slower: does not go with equal_to"),
-    ],
-)
-def test_what_says_nothing_of_equality_is_refused(
-    tmp_path: Path, capsys, model: dict[str, Any], task: dict[str, Any], message: str
-) -> None:
-    pair = Recordings(tmp_path)
-    pair.models["hot"] = dict(pair.models["warm"])
-    pair.models["warm"] |= model
-    pair.tasks["sums"] |= task
-    pair.write()
-    assert pair.gate_of(right_but(1, 600), right_but(1, 600)) == 2
-    assert message in said(capsys)
+REFUSED: list[tuple[dict[str, Any], dict[str, Any]]] = [
+    *(({"equal_to": name}, {}) for name in ("warm", "cool", "hot")), ({"baseline": "cold"}, {}),
+    *(({}, keys) for keys in (
+        {"target": 0.0}, {"reference": 50.0, "reference_num_samples": 9}, {"certify": True}, {"max_slower": "10%"})),
+]  # fmt: skip
+
+
+def test_what_says_nothing_of_equality_is_refused(tmp_path: Path, capsys, messages: SnapshotAssertion) -> None:
+    faults = {}
+    for model, task in REFUSED:
+        pair = Recordings(tmp_path)
+        pair.models["hot"] = dict(pair.models["warm"])
+        pair.models["warm"] |= model
+        pair.tasks["sums"] |= task
+        pair.write()
+        assert pair.gate_of(right_but(1, 600), right_but(1, 600)) == 2
+        faults[f"{model} {task}"] = said(capsys).replace(str(tmp_path), "FOLDER")
+    assert faults == messages
 
 
 @each(("args", "code"), [(("--shard", "1/2"), 2), (("--models", "cold"), 4)])
@@ -340,9 +330,7 @@ def recordings(folder: Path) -> Recordings:
         ("cold", "cold", set()),
     ],
 )
-def test_the_guard_lists_every_change_of_the_other_side(
-    tmp_path: Path, before: str | None, after: str | None, rules: set[str]
-) -> None:
+def test_the_guard_lists_every_change_of_the_other_side(tmp_path: Path, before: str | None, after, rules) -> None:
     configs = []
     for name, other in (("base", before), ("head", after)):
         pair = recordings(tmp_path / name)
@@ -360,9 +348,7 @@ def test_the_guard_lists_every_change_of_the_other_side(
     ("q", "move", "wrong", "most"),
     [(0.12, 0.0, ("worse", "better"), 0.05), (0.12, -8.0, ("no difference", "better"), 0.2)],
 )
-def test_two_sided_errors_hold_for_a_kernel_that_answers_a_share_otherwise(
-    q: float, move: float, wrong: Sequence[str], most: float
-) -> None:
+def test_two_sided_errors_hold_for_a_kernel_that_answers_a_share_otherwise(q: float, move: float, wrong, most) -> None:
     rng, runs = np.random.default_rng(7), 40
     answers = [two_paths.run(rng, q, move, 0.1, 300, theta=8.0).answer for _ in range(runs)]
     assert np.isin(answers, wrong).mean() <= most + 3 * (most * (1 - most) / runs) ** 0.5

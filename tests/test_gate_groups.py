@@ -1,7 +1,5 @@
 """A user's own groups, from a column of the dataset to the report, by whole runs of the gate."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from typing import Any
@@ -143,9 +141,7 @@ IDLE = {
         ({"drift": "fail", "groups": "fail"}, None, {"target": 60.0}, ["groups", "drift"]),
     ],
 )
-def test_what_can_fail_nothing_is_said_before_a_run(
-    tmp_path: Path, capsys, gate: Any, column: Any, keys: Any, idle: list[str]
-) -> None:
+def test_what_can_fail_nothing_is_said_before_a_run(tmp_path: Path, capsys, gate: Any, column: Any, keys, idle) -> None:
     project = project_of(tmp_path, column=column)
     project.tasks["sums"] |= keys
     project.write(**gate)

@@ -1,7 +1,5 @@
 """Library tasks that are decided on a statistic, gated with one line: by a server and by recorded scores."""
 
-from __future__ import annotations
-
 import hashlib
 import re
 from collections.abc import Callable, Sequence
@@ -102,9 +100,7 @@ SERVED: list[tuple[str, Callable[[str], str], Callable[[str], str]]] = [
 
 
 @pytest.mark.parametrize(("name", "before", "after"), SERVED, ids=[name for name, *_ in SERVED])
-def test_a_worse_statistic_fails_the_gate_though_the_mean_stays(
-    name: str, before: Callable[[str], str], after: Callable[[str], str], tmp_path: Path
-) -> None:
+def test_a_worse_statistic_fails_the_gate_though_the_mean_stays(name: str, before, after, tmp_path: Path) -> None:
     with Server(before) as server:
         project = served(tmp_path, name, server)
         assert project.record() == 0

@@ -1,7 +1,5 @@
 """Gates on other people's tasks and scores: a registered metric, a task of lm-eval, adversarial sentences."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path
@@ -42,6 +40,7 @@ def test_a_package_can_register_a_metric(tmp_path: Path, politeness: None) -> No
         load_task("sums", file=path)
 
 
+# Replies have at most 256 tokens, which is what `verify` takes for them: it does not load lm-eval.
 ADDING = """
 task: adding
 dataset_path: json
@@ -50,7 +49,7 @@ test_split: test
 output_type: generate_until
 doc_to_text: "What is {{{{a}}}} + {{{{b}}}}?"
 doc_to_target: "{{{{answer}}}}"
-generation_kwargs: {{until: ["\\n\\n"], max_gen_toks: 8}}
+generation_kwargs: {{until: ["\\n\\n"], max_gen_toks: 256}}
 metric_list:
   - metric: exact_match
     aggregation: mean
@@ -85,6 +84,7 @@ def test_a_task_of_lm_eval_is_recorded_and_gated_like_any_other(tmp_path: Path) 
         assert main(["run", str(config), "--out", str(tmp_path / "healthy"), "--quiet"]) == 0
         server.answer = sums(wrong=0.9)
         assert main(["run", str(config), "--out", str(tmp_path / "harmed"), "--quiet"]) == 1
+        assert main(["verify", str(tmp_path / "harmed"), "--config", str(config)]) == 1
     records = read_records(tmp_path / "out" / "m" / "adding.jsonl")
     assert all((record.score == 100.0) == (record.answer == record.target) for record in records)
     check: dict[str, Any] = json.loads((tmp_path / "harmed" / "accgate.json").read_text())["checks"][0]

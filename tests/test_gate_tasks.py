@@ -1,7 +1,5 @@
 """Whole gates over real servers and sandboxes: code that is run, answers that a judge marks, scored options."""
 
-from __future__ import annotations
-
 import json
 import re
 import sys
@@ -161,9 +159,7 @@ def test_a_judge_that_fails_leaves_tasks_alone_that_it_does_not_mark(tmp_path: P
         ({"judge": "a"}, "[judges.a]\nmodel = 'toy'\nengine = 'recorded'\n", "judges.a.engine: is 'recorded'"),
     ],
 )
-def test_a_judge_that_is_missing_or_no_model_is_refused(
-    tmp_path: Path, capsys, task: dict[str, Any], extra: str, message: str
-) -> None:
+def test_a_judge_that_is_missing_or_no_model_is_refused(tmp_path: Path, capsys, task, extra: str, message: str) -> None:
     write_task(tmp_path, "own", CAPITALS, **JUDGED)
     with Server() as server:
         assert main(["plan", str(gate(tmp_path, server, task=task, extra=extra))]) == 2

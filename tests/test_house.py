@@ -1,7 +1,5 @@
 """The plan of the house: imports run one way and in no circle, and a face is for names that several use."""
 
-from __future__ import annotations
-
 import ast
 import importlib
 import re

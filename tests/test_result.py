@@ -129,9 +129,7 @@ def test_what_is_no_result_is_refused_with_file_and_place(tmp_path: Path, text: 
 
 
 @each(("verdict", "exit_code", "checks"), [("pass", 0, 1), ("regression", 0, 1), ("pass", 0, 0)])
-def test_a_result_that_says_better_than_its_checks_is_refused(
-    tmp_path: Path, verdict: Any, exit_code: int, checks: int
-) -> None:
+def test_a_result_that_says_better_than_its_checks_is_refused(tmp_path: Path, verdict, exit_code: int, checks) -> None:
     regression = compare([RIGHT] * 100, right_but(40, 100))
     path = write_result(Result(verdict, exit_code, (regression,) * checks), tmp_path)
     with pytest.raises(BadInput, match="the file was changed"):

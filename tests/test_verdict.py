@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from rich.console import Console
+from syrupy.assertion import SnapshotAssertion
 
 from accgate import compare
 from accgate.report.terminal import print_explanation
@@ -31,41 +32,16 @@ def parts(verdict: Verdict, *others: Verdict, **keys: Any) -> dict[str, str]:
     return {"verdict": f"{title}. {meaning}", **dict(rest)}
 
 
-@each(
-    ("verdict", "words"),
-    [
-        (LOST, {
-            "verdict": "m / t: regression. The drop is larger than chance explains.",
-            "Means": "is 100.0 on 100 samples, the candidate's 80.0 on 100: a difference of −20.0 points",
-            "Samples": "20 samples got worse, 0 better (20.0% changed).",
-            "p": "p < 0.0001, which is rare enough to be a regression (alpha 0.05)",
-            "Gamma": f"The gate fails when the mean is below {LOST.gamma:.1f}. At 80.0 it is.",
-            "Theta": "You asked for 5.0; this run resolves only ", "Failed": "None of 100 samples failed.",
-            "Next": "accgate record --reason",
-        }),
-        (SAME, {
-            "verdict": "m / t: pass. No drop was found, and the run could have seen one.",
-            "Samples": "Nothing changed", "p": "p = 1.0000, which is not rare enough to be a regression",
-            "Gamma": "below 47.0. At 50.0 it is not.", "Theta": "You asked for 8.0; this is enough.",
-        }),
-        (compare([RIGHT, 0.0] * 20, [RIGHT, 0.0] * 20, theta=2.0), {
-            "verdict": "inconclusive. ", "Theta": "You asked for 2.0; this run resolves only ",
-        }),
-        (compare([0.0] * 40 + [RIGHT] * 60, [RIGHT] * 100, theta=3.0), {
-            "verdict": ": pass.", "Theta": "The interval rules out 3.0: the candidate is better.",
-        }),
-        (verdict_of("regression", higher_is_better=False, gamma=78.0, candidate=CandidateSummary(80.0, 100)), {
-            "Test": "mean higher?", "Gamma": "is above 78.0. At 80.0 it is.", "p": "as high as this",
-            "Theta": "sees a rise of",
-        }),
-        (verdict_of(drift=Drift("2026-01-02", 5, -3.0, 0.004, 0.05, detected=True), reasons=("a note",)), {
-            "Drift": "p = 0.0040 at alpha 0.05", "Notes": "a note.",
-        }),
-    ],
-)  # fmt: skip
-def test_a_verdict_is_explained_by_its_figures(verdict: Verdict, words: dict[str, str]) -> None:
-    told = parts(verdict)
-    assert [heading for heading, text in words.items() if text not in told[heading]] == [], told
+EXPLAINED: dict[str, Verdict] = {
+    "lost": LOST, "same": SAME, "inconclusive": compare([RIGHT, 0.0] * 20, [RIGHT, 0.0] * 20, theta=2.0),
+    "better": compare([0.0] * 40 + [RIGHT] * 60, [RIGHT] * 100, theta=3.0),
+    "higher": verdict_of("regression", higher_is_better=False, gamma=78.0, candidate=CandidateSummary(80.0, 100)),
+    "drift": verdict_of(drift=Drift("2026-01-02", 5, -3.0, 0.004, 0.05, detected=True), reasons=("a note",)),
+}  # fmt: skip
+
+
+def test_a_verdict_is_explained_by_its_figures(messages: SnapshotAssertion) -> None:
+    assert {name: parts(verdict) for name, verdict in EXPLAINED.items()} == messages
 
 
 @pytest.mark.parametrize("verdict", ["no-reference", "error"])
@@ -81,33 +57,25 @@ def test_a_check_without_figures_says_its_reasons_and_the_fix(verdict: Any) -> N
     assert told["Next"] == advice(check, ALONE)
 
 
-def test_alpha_names_the_correction_and_what_it_left() -> None:
+def test_alpha_names_the_correction_and_what_it_left(messages: SnapshotAssertion) -> None:
     one, other = verdict_of(alpha_applied=0.025, p_adjusted=0.04), verdict_of(task="u")
-    told = parts(one, other, correction="holm")
-    assert "2 checks: alpha is shared among them by Holm's procedure (holm), 0.025 here." in told["Alpha"]
-    assert "Corrected for the other checks, p = 0.0400, against 0.05." in told["p"]
-    assert "2 checks" not in parts(one)["Alpha"]
-    assert "2 checks" not in parts(one, other, correction="none")["Alpha"]
-    told = parts(one, other, correction="holm", allowed=Allowed(0.03, 0.01, 0.01, new=0.05))
-    assert "fail: 500 by the base's checks, 500 more by" in told["Alpha"]
-    assert "The overall checks and the limits on costs have a fifth of alpha each." in told["Alpha"]
-    assert "the rest is shared" in told["Alpha"]
+    shared = {"correction": "holm", "allowed": Allowed(0.03, 0.01, 0.01, new=0.05)}
+    told = [parts(one, other, correction="holm"), parts(one, other, **shared)]
+    assert [{key: each[key] for key in ("Alpha", "p")} for each in told] == messages
+    assert "2 checks" not in parts(one)["Alpha"] + parts(one, other, correction="none")["Alpha"]
     assert "The run has" not in parts(replace(one, is_new=True), other, correction="holm")["Alpha"]
 
 
-@each(
-    ("stop", "keys", "words"),
-    [
-        ("regression", {}, "the loss was clear"),
-        ("futility", {"interval": Interval(0.0, (-2.9, 0.0))}, "a drop of 3.0 points was already ruled out"),
-        ("futility", {"interval": Interval(0.0, (-3.1, 0.0))}, "no drop of 3.0 points was in sight"),
-        ("futility", {"interval": None}, "no drop of 3.0 points was in sight"),
-        ("end", {}, "the evidence allowed no earlier decision"),
-    ],
-)
-def test_stopping_says_how_many_of_how_many_and_why(stop: Any, keys: dict[str, Any], words: str) -> None:
-    told = parts(verdict_of(stop=stop, n_max=601, test="gsprt", **keys))
-    assert told["Stopping"].startswith(f"100 of 601 samples were used: {words}")
+STOPS: list[dict[str, Any]] = [
+    {"stop": "regression"}, {"stop": "end"},
+    *({"stop": "futility", "interval": interval} for interval in (
+        Interval(0.0, (-2.9, 0.0)), Interval(0.0, (-3.1, 0.0)), None)),
+]  # fmt: skip
+
+
+def test_stopping_says_how_many_of_how_many_and_why(messages: SnapshotAssertion) -> None:
+    told = {str(keys): parts(verdict_of(n_max=601, test="gsprt", **keys))["Stopping"] for keys in STOPS}
+    assert told == messages
     assert "Stopping" not in parts(verdict_of())
 
 
@@ -124,29 +92,15 @@ def test_every_test_is_named_and_says_why_it_fits(test: str) -> None:
     assert len(told.partition(f"({test}). ")[2]) > 20
 
 
-@each(
-    ("keys", "part"),
-    [
-        (
-            {},
-            "lower than the reference's by a paired test of the same samples on 100 samples, at alpha 0.05: p = 0.0100",
-        ),
-        ({}, "fails below gamma = 72.5, the mean is 70.0. This run sees a drop of 3.0 points or more with 80%"),
-        ({"higher_is_better": False, "gamma": 60.0}, "is higher than the reference's"),
-        ({"higher_is_better": False, "gamma": 60.0}, "the gate fails above gamma = 60.0"),
-        ({"test": "target"}, "lower than the target's by a test of the mean against the target"),
-        ({"test": None}, "by a test on"),
-        ({"gamma": None}, "no outcome of these samples would have failed the gate"),
-        (
-            {"name": "error", "p_value": None, "reasons": ("no reference", "record one")},
-            "m / t: no reference; record one.",
-        ),
-        ({"name": "error", "p_value": None, "reasons": ()}, "m / t: error."),
-    ],
-)
-def test_a_sentence_names_the_test_and_says_what_is_missing(keys: dict[str, Any], part: str) -> None:
-    assert part in sentence(verdict_of(**keys))
-    assert "sees" not in sentence(verdict_of(theta=None))
+BARE = {"name": "error", "p_value": None}
+SAID: list[dict[str, Any]] = [
+    {}, {"higher_is_better": False, "gamma": 60.0}, {"test": "target"}, {"test": None}, {"gamma": None},
+    {"theta": None}, BARE | {"reasons": ("no reference", "record one")}, BARE | {"reasons": ()},
+]  # fmt: skip
+
+
+def test_a_sentence_names_the_test_and_says_what_is_missing(messages: SnapshotAssertion) -> None:
+    assert {str(keys): sentence(verdict_of(**keys)) for keys in SAID} == messages
 
 
 # A verdict by itself, in Python and in a notebook
@@ -158,28 +112,18 @@ def test_changes_are_counted_for_paired_scores_only() -> None:
     assert flip_counts(verdict_of(discordance=None)) is None
 
 
-FELL = "the mean fell by 5.0 points, from 75.0 to 70.0 on 100 samples (p = 0.0100)"
+PRINTED: list[dict[str, Any]] = [
+    {"name": "regression"}, {}, {"difference": 0.0, "candidate": CandidateSummary(75.0, 100)},
+    {"name": "inconclusive", "higher_is_better": False, "difference": 5.0, "theta_target": 2.0},
+    {"name": "inconclusive"}, {"name": "inconclusive", "theta": None},
+    {"name": "regression", "model": None, "task": None, "n": 40, "n_max": 100, "statistic": "ece"},
+    {"name": "no-reference", "p_value": None, "reasons": ("record one",)}, {"name": "error", "reasons": ("a\nb", "c")},
+    {"name": "inconclusive", "p_value": None, "reasons": ("no",)},
+]  # fmt: skip
 
 
-@each(
-    ("keys", "text"),
-    [
-        ({"name": "regression"}, f"m / t regressed: {FELL}."),
-        ({}, f"m / t passed: {FELL}, which is no loss beyond chance."),
-        ({"difference": 0.0, "candidate": CandidateSummary(75.0, 100)}, "m / t passed: the mean stayed at 75.0 on"),
-        ({"name": "inconclusive", "higher_is_better": False, "difference": 5.0, "theta_target": 2.0},
-         "this run resolves only a rise of 3.0 points."),
-        ({"name": "inconclusive"}, f"m / t is inconclusive: {FELL}; no drop can be seen"),
-        ({"name": "inconclusive", "theta": None}, f"{FELL}; too little to tell a drop from chance."),
-        ({"name": "regression", "model": None, "task": None, "n": 40, "n_max": 100, "statistic": "ece"},
-         "The candidate regressed: the ece fell by 5.0, from 75.0 to 70.0 on the first 40 of 100 samples"),
-        ({"name": "no-reference", "p_value": None, "reasons": ("record one",)}, "m / t has no reference: record one."),
-        ({"name": "error", "reasons": ("a\nb", "c")}, "m / t could not be decided: a b; c."),
-        ({"name": "inconclusive", "p_value": None, "reasons": ("no",)}, "m / t is inconclusive: no."),
-    ],
-)  # fmt: skip
-def test_a_verdict_prints_as_one_sentence(keys: dict[str, Any], text: str) -> None:
-    assert text in str(verdict_of(**keys))
+def test_a_verdict_prints_as_one_sentence(messages: SnapshotAssertion) -> None:
+    assert {str(keys): str(verdict_of(**keys)) for keys in PRINTED} == messages
 
 
 @each("verdict", [LOST, SAME, compare([RIGHT] * 50, right_but(1, 50), theta=2.0)])

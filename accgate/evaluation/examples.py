@@ -11,7 +11,6 @@ from accgate.evaluation.scoring import NotScored, score_of
 from accgate.metrics import CALLS, Metric
 from accgate.tasks import Definition, Sample, Samples, Task, library_file, read_definition
 from accgate.tasks.choices import Option
-from accgate.tasks.lm_eval.harness import METRIC as HARNESS
 from accgate.tasks.rows import Source
 from accgate.tasks.task import build_task
 from accgate.tasks.tools import tools_of
@@ -69,7 +68,7 @@ def reading_of(definition: Definition) -> str:
         return "No reply is read: the answer is the option that the model finds likeliest after the prompt."
     if kind == "likelihood":
         return f"No reply is read: {metric} comes from the log-probabilities of the target after the prompt."
-    if content.metric.startswith(HARNESS):
+    if content.by_harness:
         return "lm-eval reads and scores the replies."
     regex = " ".join((extract.regex or "").split())
     shown = f"`{regex}`" if len(regex) <= LONGEST else "the task's own regular expression"
@@ -98,7 +97,7 @@ def examples_of(task: Task) -> list[Example]:
     if task.content.dataset.parts:
         definition = read_definition(library_file(next(iter(task.content.dataset.parts.values()))))
         task = unread_task(task.name, definition)
-    if task.by_likelihood or task.metric.kind == "likelihood" or task.content.metric.startswith(HARNESS):
+    if task.by_likelihood or task.metric.kind == "likelihood" or task.content.by_harness:
         return []
     sample, written = _sample_of(task)
     is_code, is_json = task.metric.kind == "code", task.metric.name.startswith("json_")
@@ -124,7 +123,7 @@ def unread_task(name: str, definition: Definition) -> Task:
 def _metric_of(definition: Definition, *, loaded: bool = True) -> Metric:
     """Return a definition's metric. A metric that is not installed here gives no points."""
     try:
-        return definition.metric(loaded=loaded and not definition.content.metric.startswith(HARNESS))
+        return definition.metric(loaded=loaded and not definition.content.by_harness)
     except CannotEvaluate:
         return Metric(definition.content.metric)
 

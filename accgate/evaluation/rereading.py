@@ -217,7 +217,7 @@ def reread(task: Task, record: Record) -> Record:
         return record
     score = task.metric.worst
     if isinstance(task, HarnessTask):
-        question = task.documents[record.id]
+        question = task.lm_eval.documents[record.id]
         score = in_range(task, task.lm_eval.points(question, [""] * len(question.requests)))
     if score is None:
         return record

@@ -170,7 +170,7 @@ class Asker:
         """Ask what lm-eval asks, and score the answers as it does, after its filter."""
         from accgate.tasks.lm_eval.requests import responses_of
 
-        question = task.documents[sample.id]
+        question = task.lm_eval.documents[sample.id]
         responses, replies = await responses_of(self.engine, question.requests, sample.id, repeat)
         prompts = [request for request in question.requests if request.kind == "generate"]
         parts = [

@@ -51,8 +51,6 @@ def declared_files(folder: Path, declared: Sequence[str]) -> Iterator[Path]:
     """List the files that declared names lead to.
 
     A folder stands for its files at any depth. Raises as `code_files`.
-
-    Raises as `code_files`.
     """
     for name in declared:
         path = Path(os.path.normpath(path_in(folder, name)))

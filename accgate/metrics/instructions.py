@@ -9,13 +9,12 @@ the datasets google/IFEval and allenai/IFBench_test.
 import json
 import re
 from collections.abc import Callable, Mapping
-from functools import partial
 from typing import Any, Literal
 
 from accgate.metrics.ifbench.form import FORM
 from accgate.metrics.ifbench.text import missing_data
 from accgate.metrics.ifbench.wording import WORDING
-from accgate.metrics.metric import Metric, required
+from accgate.metrics.metric import builders_of, required
 
 Check = Callable[..., bool]
 
@@ -207,14 +206,7 @@ CHECKS: Mapping[str, Check] = {
 Level = Literal["prompt", "instruction"]
 
 
-def instruction_following(
-    answer: str,
-    target: str,
-    *,
-    level: Level = "prompt",
-    strict: bool = True,
-    checks: Mapping[str, Check] = CHECKS,
-) -> float:
+def instruction_following(answer: str, target: str, *, level: Level = "prompt", strict: bool = True) -> float:
     """Score 100 where the answer follows every instruction of the target.
 
     `target` is JSON with `instruction_id_list` and `kwargs`, one object for each. With `level = "instruction"` the
@@ -239,6 +231,15 @@ def instruction_following(
     >>> instruction_following("Well, one of the two", target, level="instruction")
     50.0
     """
+    return _points(answer, target, level, strict, CHECKS)
+
+
+def ifbench(answer: str, target: str, *, level: Level = "prompt", strict: bool = True) -> float:
+    """Score as `instruction_following` does, with IFBench's instructions."""
+    return _points(answer, target, level, strict, {**WORDING, **FORM})
+
+
+def _points(answer: str, target: str, level: Level, strict: bool, checks: Mapping[str, Check]) -> float:
     wanted = json.loads(target)
     texts = [text for text in ([answer] if strict else _loose_forms(answer)) if text.strip()]
     followed = [
@@ -266,19 +267,9 @@ def _follows(text: str, name: str, options: Mapping[str, Any], checks: Mapping[s
         raise ValueError(f"instruction {name}: {error}") from error
 
 
-def _build(*, level: Level = "prompt", strict: bool = True) -> Metric:
-    score = partial(instruction_following, level=level, strict=strict)
-    return Metric("instruction_following", score, prepare=_refuse_missing)
-
-
 def _refuse_missing() -> None:
     for name in ("langdetect", "nltk"):
         required(name, "instruction_following needs langdetect and nltk")
-
-
-def _ifbench(*, level: Level = "prompt", strict: bool = True) -> Metric:
-    score = partial(instruction_following, level=level, strict=strict, checks={**WORDING, **FORM})
-    return Metric("ifbench", score, prepare=_refuse_missing_of_ifbench)
 
 
 def _refuse_missing_of_ifbench() -> None:
@@ -288,4 +279,5 @@ def _refuse_missing_of_ifbench() -> None:
         raise ImportError(f"ifbench needs nltk's data; python -m nltk.downloader {' '.join(missing)}")
 
 
-METRICS = {"instruction_following": _build, "ifbench": _ifbench}
+METRICS = builders_of(instruction_following, prepare=_refuse_missing)
+METRICS |= builders_of(ifbench, prepare=_refuse_missing_of_ifbench)

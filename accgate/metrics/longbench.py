@@ -19,25 +19,22 @@ from accgate.metrics.rouge import lcs_positions
 Language = Literal["en", "zh"]
 
 # What LongBench takes from Chinese words. 《, 〈 and 〉 are not among them there, so not here.
-CHINESE_PUNCTUATION = (
-    "！？｡。＂＃＄％＆＇（）＊＋，－／：；＜＝＞＠［＼］＾＿｀｛｜｝～｟｠｢｣"  # noqa: RUF001
+PUNCTUATION = frozenset(
+    string.punctuation + "！？｡。＂＃＄％＆＇（）＊＋，－／：；＜＝＞＠［＼］＾＿｀｛｜｝～｟｠｢｣"  # noqa: RUF001
     "､、〃》「」『』【】〔〕〖〗〘〙〚〛〜〝〞〟〰〾〿–—‘’‛“”„‟…‧﹏."  # noqa: RUF001
 )
 
 
-def _f1_zh() -> Metric:
-    punctuation = set(string.punctuation + CHINESE_PUNCTUATION)
+def longbench_f1_zh(answer: str, target: str) -> float:
+    """Compute F1 of the Chinese words that answer and target share, in points."""
+    left, right = _chinese_words(answer), _chinese_words(target)
+    shared = in_common(left, right)
+    return 200.0 * shared / (len(left) + len(right)) if shared else 0.0
 
-    def words(text: str) -> list[str]:
-        bare = ("".join("".join(c for c in word.lower() if c not in punctuation).split()) for word in _cut(text))
-        return [word for word in bare if word]
 
-    def f1(answer: str, target: str) -> float:
-        left, right = words(answer), words(target)
-        shared = in_common(left, right)
-        return 200.0 * shared / (len(left) + len(right)) if shared else 0.0
-
-    return Metric("longbench_f1_zh", f1, finds=lambda answer, _: bool(words(answer)), prepare=_jieba)
+def _chinese_words(text: str) -> list[str]:
+    bare = ("".join("".join(c for c in word.lower() if c not in PUNCTUATION).split()) for word in _cut(text))
+    return [word for word in bare if word]
 
 
 def _cut(text: str) -> list[str]:
@@ -178,7 +175,8 @@ def _has_number(answer: str, _: str) -> bool:
 
 
 METRICS = (
-    {"longbench_f1_zh": _f1_zh, "longbench_rouge_l": _rouge_l}
+    {"longbench_rouge_l": _rouge_l}
+    | builders_of(longbench_f1_zh, finds=lambda answer, _: bool(_chinese_words(answer)), prepare=_jieba)
     | builders_of(number_share, exponential_similarity, concordance_index, finds=_has_number)
     | builders_of(
         class_named, finds=lambda answer, target: any(name in answer for name in json.loads(target)["classes"])

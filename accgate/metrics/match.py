@@ -11,7 +11,7 @@ from functools import lru_cache
 from typing import Any, Literal
 
 from accgate.metrics.forms import filled, label_form, squad_form
-from accgate.metrics.metric import Metric, builders_of, required
+from accgate.metrics.metric import builders_of, required
 from accgate.metrics.numbers import number_of, same_number
 
 JsonKind = Literal["any", "object", "array"]
@@ -147,13 +147,14 @@ def json_valid(answer: str, _: str = "", *, kind: JsonKind = "any") -> float:
     return _points(value is not None and isinstance(value[0], kinds))
 
 
-def _json_schema(*, formats: bool = False) -> Metric:
-    def conforms(answer: str, target: str) -> float:
-        accepts = _validator(target, formats)
-        value = json_value(answer, _whole)
-        return _points(value is not None and accepts(value[0]))
+def json_schema(answer: str, target: str, *, formats: bool = False) -> float:
+    """Score 100 where the answer is JSON that conforms to the target's schema.
 
-    return Metric("json_schema", conforms, prepare=_jsonschema)
+    With `formats` texts must have the forms that the schema names, such as that of a date.
+    """
+    accepts = _validator(target, formats)
+    value = json_value(answer, _whole)
+    return _points(value is not None and accepts(value[0]))
 
 
 def _jsonschema() -> Any:
@@ -255,7 +256,7 @@ def classification(answer: str, target: str) -> float:
 
 
 METRICS = (
-    {"json_schema": _json_schema}
+    builders_of(json_schema, prepare=_jsonschema)
     | builders_of(exact_match, contains, contains_share, json_valid)
     | builders_of(multiple_choice, finds=lambda answer, _: choice(answer) is not None)
     | builders_of(normalized_match, form=squad_form)

@@ -140,19 +140,17 @@ Builder = Callable[..., Metric]  # from its options
 Builders = dict[str, Builder]
 
 
-def builders_of(
-    *functions: Callable[..., float], form: Form | None = None, finds: Callable[[str, str], bool] | None = None
-) -> Builders:
+def builders_of(*functions: Callable[..., float], **properties: Any) -> Builders:
     """Make a builder of each function, by the function's name.
 
-    Functions are `(answer, target, *, options) -> points`.
+    Functions are `(answer, target, *, options) -> points`, and the metrics have these properties.
     """
 
     def builder_of(function: Callable[..., float]) -> Builder:
         @wraps(function)
         def build(**options: Any) -> Metric:
             points = partial(function, **options) if options else function
-            return Metric(function.__name__, points, form=form, finds=finds)
+            return Metric(function.__name__, points, **properties)
 
         return build
 

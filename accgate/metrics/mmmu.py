@@ -3,8 +3,6 @@
 A multiple choice is scored by the letter that the reply gives, an open question by a number or phrase in it.
 
 Reference: Yue et al. 2023, arXiv 2311.16502, and the evaluation code that its authors publish.
-
-Reference: Yue et al. 2023, arXiv 2311.16502, and the evaluation code that its authors publish.
 """
 
 import ast

@@ -6,7 +6,6 @@ Each is built from its options.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -23,7 +22,7 @@ from accgate.metrics import (
     rouge,
     translation,
 )
-from accgate.metrics.metric import Builder, Metric, UnknownMetric, build_with, needs_more
+from accgate.metrics.metric import Builder, Metric, UnknownMetric, build_with
 from accgate.text import nearest
 
 if TYPE_CHECKING:
@@ -68,15 +67,15 @@ def get(name: str, **options: Any) -> Metric:
     >>> get("numeric_match")("1,234.0", "1234")
     100.0
     """
-    metric = _built(name, options)
+    metric = describe(name, **options)
     metric.prepare()
     return metric
 
 
 def describe(name: str, **options: Any) -> Metric:
-    """Return the metric of this name as far as bounds, direction and kind go.
+    """Return the metric of this name, whose bounds, direction and kind are known.
 
-    The result scores nothing and needs no package.
+    No package is loaded, so it may be unable to score.
 
     Raises
     ------
@@ -85,10 +84,6 @@ def describe(name: str, **options: Any) -> Metric:
     BadOption
         When an option is not the metric's, or not in its range.
     """
-    return replace(_built(name, options), function=needs_more, many=None, form=None, finds=None)
-
-
-def _built(name: str, options: Mapping[str, Any]) -> Metric:
     if name not in metric_builders():
         raise UnknownMetric(f"no metric {name!r}; {nearest(name, metric_builders())}")
     return build_with(name, metric_builders()[name], options)

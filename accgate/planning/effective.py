@@ -16,7 +16,6 @@ from accgate.planning.account import Claim, account_by
 from accgate.planning.design import has_groups
 from accgate.references.store import baseline_of, find_reference
 from accgate.tasks import MAX_UNREAD, Definition, DefinitionFile, read_definition, read_rows, unloaded_definition
-from accgate.tasks.lm_eval.harness import is_of_harness
 from accgate.tasks.rows import Source, with_subset
 
 # Keys of a task's table that take the place of a part of its definition, with that part.
@@ -160,8 +159,7 @@ def effective_task(config: Config, name: str, definition: Definition | None = No
     values["attack"] = [asdict(attack) for attack in content.attack]
     if settings.choose is not None:
         values["choices"] = {**(values["choices"] or {}), "by": settings.choose}
-    code = None if is_of_harness(definition) else code_digest(content.metric, definition.folder)
-    if code is not None:  # a metric that is a file of the user's own
+    if (code := code_digest(content.metric, definition.folder)) is not None:  # a metric in a file of the user's own
         helpers = helpers_digest(content.metric, definition.folder, content.files)
         values["metric"] = {"metric": content.metric, "sha256": code, "uses": helpers}
     values |= _rows_values(config, settings, definition)

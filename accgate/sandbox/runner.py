@@ -95,19 +95,16 @@ class Sandbox:
     """Workers that run programs, `workers` at once.
 
     None stands for one per usable processor. Use it as an asynchronous context; entering raises CannotConfine where
-    nothing confines a program, unless the confinement was found before and is given. Programs can import `packages`
-    beside the standard library; entering raises CannotEvaluate where they could not.
+    nothing confines a program. Programs can import `packages` beside the standard library; entering raises
+    CannotEvaluate where they could not.
     """
 
     limits: Limits = field(default_factory=Limits)
     workers: int | None = None
-    confinement: Confinement | None = None
     packages: Packages = field(default_factory=Packages)
 
     async def __aenter__(self) -> Sandbox:
-        walls = self.confinement
-        if walls is None:
-            walls = await asyncio.get_running_loop().run_in_executor(None, confinement)
+        walls = await asyncio.get_running_loop().run_in_executor(None, confinement)
         count = len(os.sched_getaffinity(0)) if self.workers is None else self.workers
         self._pool = ThreadPoolExecutor(count, "accgate-sandbox")
         self._workers = [Worker(self.limits, walls, self.packages) for _ in range(count)]

@@ -120,8 +120,6 @@ def last_user(messages: Messages) -> int:
     """Return the place of the user's last message.
 
     Raises CannotRender where the user says nothing.
-
-    Raises CannotRender where the user says nothing.
     """
     places = [place for place, message in enumerate(messages) if message["role"] == "user"]
     if not places:

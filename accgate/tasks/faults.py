@@ -18,7 +18,7 @@ from accgate.metrics.languages import LANGUAGES
 from accgate.tasks.attacks.attack import pattern_fault
 from accgate.tasks.conversation import conversation_faults
 from accgate.tasks.extract import check_json_path
-from accgate.tasks.generators import check_options, generator_names
+from accgate.tasks.generators import GENERATORS, check_options
 from accgate.tasks.prompts import REPLY, names_in, template_fault
 from accgate.tasks.schema import ENDINGS, Choices, Dataset, DefinitionFile, Extract, FewShot, Join, JudgeTable
 from accgate.text import nearest
@@ -258,9 +258,8 @@ def _dataset_faults(dataset: Dataset, folder: Path) -> Iterator[tuple[Key, str]]
         elif Path(dataset.file).suffix.lower() not in ENDINGS:
             yield ("dataset", "file"), f"is {dataset.file!r}; the name must end in {', '.join(ENDINGS)}"
     elif dataset.generator is not None:
-        if dataset.generator not in generator_names():
-            hint = nearest(dataset.generator, generator_names())
-            yield ("dataset", "generator"), f"is {dataset.generator!r}; {hint}"
+        if dataset.generator not in GENERATORS:
+            yield ("dataset", "generator"), f"is {dataset.generator!r}; {nearest(dataset.generator, GENERATORS)}"
         else:
             for option, fault in check_options(dataset.generator, dataset.options):
                 yield ("dataset", "options", option), fault

@@ -276,8 +276,6 @@ def _vt(rng: random.Random, length: int, chains: int, hops: int, *, letters: int
     own = [names[start : start + hops + 1] for start in range(0, len(names), hops + 1)]
     used = tokens_in(before + question + prefix) + 4 * len(names) + 30
     units = (length - used) // tokens_in(FILLER)
-    if units < 1:
-        raise CannotGenerate(f"length is too short for an example and chains of {hops} hops; give at least 800")
     sentences = [f"{FILLER}\n"] * units
     if units <= hops + 1:
         sentences = [f"{part}." if part.strip() else part for line in sentences for part in line.split(".")]
@@ -379,35 +377,18 @@ def _frequencies(room: int, ranks: int) -> list[int]:
     return shares(bisect_right(totals, room, key=lambda total: sum(numbers := shares(total)) + 2 * numbers[0]))
 
 
-_GENERATORS: Mapping[str, Callable[..., Iterator[Row]]] = {
+# A generator of rows by the name of its task. Each raises CannotGenerate where the options cannot give that many rows.
+GENERATORS: Mapping[str, Callable[..., Iterator[Row]]] = {
     function.__name__: function
     for function in (arithmetic, passkey_retrieval, json_extraction, ruler_niah, ruler_vt, ruler_cwe, ruler_fwe)
 }
-
-
-def generator_names() -> tuple[str, ...]:
-    """Name the generated tasks, sorted."""
-    return tuple(sorted(_GENERATORS))
-
-
-def generate(name: str, options: Mapping[str, Any], *, seed: int) -> Iterator[Row]:
-    """Yield the rows of a generated task.
-
-    `seed` serves where the options set none.
-
-    Raises
-    ------
-    CannotGenerate
-        When the options cannot give that many rows.
-    """
-    return _GENERATORS[name](**{"seed": seed, **options})
 
 
 def check_options(name: str, options: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """Yield (option, fault) for every option that a generator does not take."""
     for key, value in options.items():
         try:
-            check_option(name, _GENERATORS[name], key, value)
+            check_option(name, GENERATORS[name], key, value)
         except BadOption as error:
             yield key, str(error)
         else:

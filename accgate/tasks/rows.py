@@ -13,7 +13,7 @@ from accgate.inputs.parquet import MOST, is_parquet, parquet_rows, refuse_closed
 from accgate.inputs.paths import plain_size, read_json
 from accgate.inputs.rows import Row, read_table
 from accgate.tasks.definition import Definition, former_task
-from accgate.tasks.generators import CannotGenerate, check_options, generate
+from accgate.tasks.generators import GENERATORS, CannotGenerate, check_options
 from accgate.tasks.prompts import CannotRender, Scope, names_in, render
 from accgate.tasks.sample import SUBSET, asked_of
 from accgate.tasks.schema import Dataset, Join
@@ -222,7 +222,7 @@ def _generated_rows(definition: Definition, generator: str, source: Source, exam
 
 def _generate(generator: str, options: Mapping[str, Any], source: Source) -> Iterator[Row]:
     try:
-        yield from generate(generator, options, seed=source.seed)
+        yield from GENERATORS[generator](**{"seed": source.seed, **options})
     except CannotGenerate as error:
         key: Key = ("options",) if source.options else ()
         raise KeyFaults((key, str(error))) from error

@@ -16,6 +16,7 @@ Mode = Literal["chat", "completion"]
 Form = Literal["number", "boxed", "python"]
 ChosenBy = Literal["letter", "likelihood"]
 ReasoningUse = Literal["strip", "keep"]
+HARNESS = "lm_eval:"  # before the name of a metric that lm-eval computes
 MAX_UNREAD = 0.2  # where neither accuracy.toml nor the definition says
 Share = Annotated[Number, Field(ge=0, le=1)]
 ENDINGS = (".jsonl", ".json", ".csv", ".tsv", ".txt", ".parquet")  # of files with rows
@@ -200,6 +201,11 @@ class DefinitionFile:
     confidence: Confidence | None = None
     judge: JudgeTable | None = None
     attack: tuple[Attack, ...] = ()
+
+    @property
+    def by_harness(self) -> bool:
+        """Whether lm-eval has the prompts and the scorer."""
+        return self.metric.startswith(HARNESS)
 
     @property
     def by_likelihood(self) -> bool:

@@ -314,7 +314,7 @@ def _joined(fingerprints: Mapping[str, Mapping[str, str]]) -> dict[str, str]:
     Each of its hashes is computed from the parts' hashes of that name.
     """
     names = sorted({name for each in fingerprints.values() for name in each})
-    return {name: _hash({key: each[name] for key, each in fingerprints.items() if name in each}) for name in names}
+    return {name: hash_of({key: each[name] for key, each in fingerprints.items() if name in each}) for name in names}
 
 
 def _part_fingerprints(definition: Definition) -> dict[str, dict[str, str]]:
@@ -332,7 +332,7 @@ def stored_task(
     computed, the others are `recorded`; `WORDING` tells the prompts of two definitions apart.
     """
     fingerprint = dict(recorded)
-    if recorded and not definition.content.metric.startswith("lm_eval:"):
+    if recorded and not definition.content.by_harness:
         parts = _part_fingerprints(definition)
         own = _joined(parts) if parts else _fingerprint(definition, NO_ROWS, ())
         own.pop("dataset")
@@ -396,10 +396,11 @@ def _fingerprint(definition: Definition, dataset: str, examples: Sequence[Row]) 
     helpers = helpers_digest(content.metric, definition.folder, content.files) if ":" in content.metric else None
     if helpers is not None:
         parts["files"] = helpers
-    return {"dataset": dataset, **{key: _hash(part) for key, part in parts.items()}}
+    return {"dataset": dataset, **{key: hash_of(part) for key, part in parts.items()}}
 
 
-def _hash(part: Any) -> str:
+def hash_of(part: Any) -> str:
+    """Return 16 hex digits of SHA-256 over a value as JSON with sorted keys."""
     return hashlib.sha256(_json(part)).hexdigest()[:16]
 
 

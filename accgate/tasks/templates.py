@@ -30,8 +30,6 @@ class PromptEnvironment(ImmutableSandboxedEnvironment):
         """Return the result of an operator.
 
         A result that is too large raises SecurityError.
-
-        Raises SecurityError for one that is too large.
         """
         if _is_too_large(operator, left, right):
             raise SecurityError(f"the result of {operator} is too large; write a smaller number")

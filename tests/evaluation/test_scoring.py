@@ -149,12 +149,12 @@ def test_only_the_place_in_the_template_takes_the_code(tmp_path: Path) -> None:
 
 def running(task: Task, replies: list[str], before: str = "") -> list[float | None]:
     try:
-        walls = confinement()
+        confinement()
     except CannotConfine as error:
         pytest.skip(str(error))
 
     async def run() -> list[float | None]:
-        async with Sandbox(Limits(seconds=10.0), 1, walls) as sandbox:
+        async with Sandbox(Limits(seconds=10.0), 1) as sandbox:
             scoring = ByRunning(sandbox, before)
             return [await scoring.points(task, task.samples[0], reply) for reply in replies]
 

@@ -1,7 +1,5 @@
 """Replies and pairs with the truth written by hand, and how other readers read them."""
 
-from __future__ import annotations
-
 import importlib.util
 import json
 import re

@@ -22,9 +22,7 @@ def records_of(pairs: list[tuple[int, bool]]) -> list[dict[str, object]]:
 
 @settings(deadline=None, max_examples=40)
 @given(answered, st.sampled_from([1, 2, 3, 4, 5, 8, 10, 15, 16, 20]))
-def test_bins_are_those_of_scikit_learns_curve_with_confidences_on_the_edges(
-    pairs: list[tuple[int, bool]], bins: int
-) -> None:
+def test_bins_are_those_of_scikit_learns_curve_with_confidences_on_the_edges(pairs, bins: int) -> None:
     right, stated = [r for _, r in pairs], [c / 20 for c, _ in pairs]
     (rows,) = metrics.aggregate("ece", bins=bins).encode(records_of(pairs))
     used = [rows[rows[:, 0] == place] for place in np.unique(rows[:, 0])]
@@ -54,9 +52,7 @@ def test_calibration_errors_are_those_of_torchmetrics_documentation(name: str, p
     ("confidence", "bins", "place"),
     [(0.0, 10, 0), (0.1, 10, 0), (0.1000001, 10, 1), (0.7, 10, 6), (0.07, 100, 6), (0.29, 100, 28), (1.0, 10, 9)],
 )
-def test_a_confidence_on_an_edge_belongs_to_the_bin_below_and_0_to_the_first(
-    confidence: float, bins: int, place: int
-) -> None:
+def test_a_confidence_on_an_edge_belongs_to_the_bin_below_and_0_to_the_first(confidence: float, bins, place) -> None:
     (rows,) = metrics.aggregate("ece", bins=bins).encode(columns(confidence=[confidence], score=[0.0]))
     assert rows[0, 0] == place
 

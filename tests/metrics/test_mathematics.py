@@ -1,7 +1,5 @@
 """Mathematical answers: equal where they are, never by a hang, a crash or a silent 0."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import sys
@@ -95,9 +93,7 @@ def test_too_much_memory_and_a_process_that_ends_are_no_score() -> None:
     comparer.stop()
 
 
-def test_the_process_runs_no_module_of_the_working_folder_and_ends(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_process_runs_no_module_of_the_working_folder_and_ends(tmp_path: Path, monkeypatch) -> None:
     pytest.importorskip("math_verify")
     (tmp_path / "sympy.py").write_text("raise SystemExit(7)")
     monkeypatch.chdir(tmp_path)

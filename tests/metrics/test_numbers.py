@@ -1,7 +1,5 @@
 """Numbers in replies: read as people of every language do, and where lm-evaluation-harness reads them alike."""
 
-from __future__ import annotations
-
 import random
 from decimal import Decimal
 from fractions import Fraction

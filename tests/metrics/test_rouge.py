@@ -132,9 +132,7 @@ def plain_pairs(tokens: list[str], skip: int | None) -> Counter[tuple[str, str]]
     skip=st.none() | st.integers(0, 16),
     unigrams=st.booleans(),
 )
-def test_skip_bigrams_are_counted_pair_by_pair(
-    answer: list[str], target: list[str], skip: int | None, unigrams: bool
-) -> None:
+def test_skip_bigrams_are_counted_pair_by_pair(answer: list[str], target: list[str], skip, unigrams: bool) -> None:
     ours, theirs = (plain_pairs(side, skip) for side in (answer, target))
     singles = (Counter(answer) & Counter(target)).total() if unigrams else 0
     sizes = [pairs.total() + unigrams * len(side) for pairs, side in ((ours, answer), (theirs, target))]
@@ -158,9 +156,7 @@ LONG_TOKENS = st.lists(st.sampled_from("abcd"), max_size=80)
 
 
 @given(LONG_TOKENS, LONG_TOKENS)
-def test_common_tokens_are_as_many_and_stand_where_rouge_scores_table_has_them(
-    reference: list[str], candidate: list[str]
-) -> None:
+def test_common_tokens_are_as_many_and_stand_where_rouge_scores_table_has_them(reference: list[str], candidate) -> None:
     assert lcs_length(reference, candidate) == rouge_scorer._lcs_table(reference, candidate)[-1][-1]
     assert lcs_positions(reference, candidate) == rouge_scorer.lcs_ind(reference, candidate)
 

@@ -10,6 +10,7 @@ from sacrebleu.tokenizers.tokenizer_zh import TokenizerZh
 
 from accgate.metrics import rouge, tokens
 from accgate.metrics.tokens import tokenizer
+from tests.metrics.readings import READINGS
 from tests.metrics.texts import AWKWARD, TEXTS, metric
 from tests.support.cases import each
 
@@ -30,23 +31,7 @@ def test_tokens_of_three_characters_and_less_are_not_stemmed() -> None:
     assert PorterStemmer().stem("was") == "wa"
 
 
-@each(
-    ("name", "text", "expected"),
-    [
-        ("words", "Ça va, d'Élan? 3,5 €", ["ça", "va", "d", "élan", "3", "5"]),
-        ("words", "हिन्दी में", ["हिन्दी", "में"]),  # vowel signs are marks, which stay in their word
-        ("words", "ＡＢＣ１２ﾃｽﾄ", ["abc12テスト"]),
-        ("words", "\ud800x \u200b y", ["x", "y"]),
-        ("characters", "Ab 1.", ["a", "b", "1"]),
-        ("characters", "हिन्दी", ["हि", "न्", "दी"]),
-        ("characters", "a \u0301b", ["a", "\u0301", "b"]),
-        ("squad", "The dog's a-b", ["dogs", "ab"]),
-        ("zh", "我爱Python3。你呢!", ["我", "爱", "python3", "你", "呢"]),
-        ("zh", "\uff11\uff12 𠮷𠮷家", ["12", "𠮷", "𠮷", "家"]),
-        ("ja", "\ud800東京\0\n大阪", ["東京", "大阪"]),
-        ("ja", "ＧＰＵを３台", ["gpu", "を", "3", "台"]),
-    ],
-)
+@each(("name", "text", "expected"), READINGS["tokens"])
 def test_each_tokenizer_by_hand(name: tokens.Tokenizer, text: str, expected: list[str]) -> None:
     assert tokenizer(name)(text) == expected
 

@@ -1,7 +1,5 @@
 """What confines programs on this machine; without anything, these tests are skipped."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -46,6 +44,12 @@ def worker(confined: Confinement) -> Iterator[Worker]:
     worker = Worker(Limits(seconds=10.0), confined)
     yield worker
     worker.stop()
+
+
+def programs_in(folder: str) -> dict[str, str]:
+    """The programs of a folder beside this file, by their names."""
+    paths = sorted((Path(__file__).parent / folder).glob("*.txt"))
+    return {path.stem: path.read_text(encoding="utf-8") for path in paths}
 
 
 def outcomes(sandbox: Sandbox, programs: Iterable[Sequence[str]]) -> list[Outcome]:

@@ -4,8 +4,6 @@ Each would end well (or never) were it not confined. Its first line is the patte
 Those whose names begin with `cheat_`, `loop_` or `script_` try to pass tests by other means than the right answer.
 """
 
-from __future__ import annotations
-
 import re
 import sysconfig
 from dataclasses import dataclass

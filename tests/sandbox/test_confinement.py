@@ -1,7 +1,5 @@
 """A machine that confines is recognised by trying; one that does not is refused with what to do."""
 
-from __future__ import annotations
-
 import os
 import sys
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from accgate.errors import CannotEvaluate
+from accgate.metrics import Metric
 from accgate.metrics.code import code_files
 from accgate.sandbox import declared
 from accgate.sandbox.declared import Code
@@ -16,13 +17,16 @@ HEAD = "import importlib, importlib.util, mmap, os, pathlib, sqlite3, subprocess
 HERE = "HERE = pathlib.Path(__file__).resolve().parent\nROOT = HERE.parent\nDATA = ROOT / 'data'\n"
 
 
-def repository(folder: Path, body: str, *, level: int = 50) -> Path:
+def indented(body: str) -> str:
+    return "".join(f"    {line}\n" for line in body.splitlines())
+
+
+def repository(folder: Path, body: str, *, level: int = 50, more: str = "") -> Path:
     """A repository with a metric in code/, and data of every form beside that folder."""
     root = folder / "repository"
     for name in ("code", "data", "gates"):
         (root / name).mkdir(parents=True, exist_ok=True)
-    lines = "".join(f"    {line}\n" for line in body.splitlines())
-    (root / "code/mine.py").write_text(f"{HEAD}{HERE}def score(answer, target):\n{lines}")
+    (root / "code/mine.py").write_text(f"{HEAD}{HERE}{more}def score(answer, target):\n{indented(body)}")
     (root / "data/level").write_text(str(level))
     (root / "data/more.py").write_text(f"LEVEL = {level}\n")
     for old in (root / "data").glob("*.db"):
@@ -36,11 +40,15 @@ def repository(folder: Path, body: str, *, level: int = 50) -> Path:
     return root
 
 
-def points(root: Path, *files: str, trees: tuple[Path, ...] | None = None) -> float:
+def metric_of(root: Path, *files: str, trees: tuple[Path, ...] | None = None) -> Metric:
     gates = root / "gates"
     own = code_files(gates / "../code/mine.py", gates, files)
     code = Code("the metric", own, (root,) if trees is None else trees, str(gates / "sums.toml"), gates)
-    return own_metric("../code/mine.py:score", code)("4", "4")
+    return own_metric("../code/mine.py:score", code)
+
+
+def points(root: Path, *files: str, trees: tuple[Path, ...] | None = None) -> float:
+    return metric_of(root, *files, trees=trees)("4", "4")
 
 
 # Ways to read data of the repository; each gives the level, and names the file or folder that it reads.
@@ -127,9 +135,10 @@ def test_nor_does_it_by_its_whole_path(tmp_path: Path, kernel: str, how: str) ->
     is_refused(repository(tmp_path, whole + body), kernel, file)
 
 
-@pytest.mark.parametrize("how", WAYS)
-def test_a_declared_file_is_read_in_any_way(tmp_path: Path, how: str) -> None:
-    assert points(repository(tmp_path, WAYS[how][0], level=50), "../data") == 50.0
+def test_a_declared_file_is_read_in_any_way(tmp_path: Path) -> None:
+    ways = "".join(f"def way{n}():\n{indented(body)}" for n, (body, _) in enumerate(WAYS.values()))
+    metric = metric_of(repository(tmp_path, "return globals()[answer]()", more=ways), "../data")
+    assert {how: metric(f"way{n}", "4") for n, how in enumerate(WAYS)} == dict.fromkeys(WAYS, 50.0)
 
 
 def test_on_ones_own_machine_files_may_lie_anywhere(tmp_path: Path) -> None:
@@ -166,9 +175,7 @@ def test_variables_of_the_environment_are_no_data(tmp_path: Path, monkeypatch: p
 
 
 @pytest.mark.parametrize("body", ["import numpy\nreturn 1.0", "os.fork()\nreturn 1.0"])
-def test_without_landlock_what_opens_files_unseen_is_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, body: str
-) -> None:
+def test_without_landlock_what_opens_files_unseen_is_refused(tmp_path: Path, monkeypatch, body: str) -> None:
     root = repository(tmp_path, body)
     monkeypatch.setattr(declared, "has_landlock", lambda: False)
     with pytest.raises(
@@ -186,9 +193,7 @@ def test_a_pool_of_processes_and_a_library_work(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("body", ["return float(answer)", "subprocess.run(['true', answer, target])\nreturn 5.0"])
 def test_a_reply_that_is_the_name_of_a_file_opens_none(tmp_path: Path, body: str) -> None:
-    gates = repository(tmp_path, body) / "gates"
-    code = Code("the metric", code_files(gates / "../code/mine.py", gates), (gates.parent,), "sums.toml", gates)
-    metric = own_metric("../code/mine.py:score", code)
+    metric = metric_of(repository(tmp_path, body))
     for reply in ("data", "data/level", "gates"):
         try:
             assert metric(reply, "4") == 5.0

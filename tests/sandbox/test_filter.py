@@ -1,7 +1,5 @@
 """The filter's decisions on both machines, worked out by an interpreter of classic BPF, and the numbers it uses."""
 
-from __future__ import annotations
-
 import struct
 import sys
 

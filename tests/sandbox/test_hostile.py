@@ -1,7 +1,5 @@
 """Every hostile program is contained, fails for the reason it should, and leaves nothing behind."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

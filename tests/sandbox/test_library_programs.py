@@ -1,7 +1,5 @@
 """HumanEval+, MBPP+ and LiveCodeBench: programs run in the sandbox against tests in the form that the hub has them."""
 
-from __future__ import annotations
-
 import asyncio
 import base64
 import datetime
@@ -36,7 +34,7 @@ def points_of_all(pairs: Sequence[tuple[Task, str]], confined: Confinement) -> l
 
     async def run() -> list[float]:
         limits = Limits(seconds=float(options["timeout"]), memory=int(options.get("memory", 1024)))
-        async with Sandbox(limits, 1, confined, packages_of(tuple(options.get("packages", ())))) as sandbox:
+        async with Sandbox(limits, 1, packages_of(tuple(options.get("packages", ())))) as sandbox:
             scoring = ByRunning(sandbox, str(options.get("before", "")))
             return [
                 await scoring.points(task, task.samples[0], task.answer(reply, task.samples[0]) or "")
@@ -47,16 +45,12 @@ def points_of_all(pairs: Sequence[tuple[Task, str]], confined: Confinement) -> l
 
 
 @pytest.mark.parametrize("name", ["humaneval_plus", "mbpp_plus", "livecodebench"])
-def test_a_right_program_passes_and_one_that_only_the_old_tests_let_through_does_not(
-    name: str, tmp_path: Path, confined: Confinement
-) -> None:
+def test_a_right_program_passes_and_one_that_only_the_old_tests_let_through_does_not(name, tmp_path, confined) -> None:
     case = CASES[name]
     assert points_of(loaded(name, tmp_path), [case.right, case.wrong, ""], confined) == [100.0, 0.0, 0.0]
 
 
-def test_find_zero_is_tested_by_evalpluss_rule_not_as_the_hubs_program_does(
-    tmp_path: Path, confined: Confinement
-) -> None:
+def test_find_zero_is_tested_by_evalpluss_rule_not_as_the_hubs_program_does(tmp_path: Path, confined) -> None:
     # `candidate(*inp)` is one number, so that `_poly(*candidate(*inp), inp)` fails for each solution; the rule is that
     # of evalplus/eval/__init__.py, abs(_poly(*inp, out)) <= atol.
     test = """import math

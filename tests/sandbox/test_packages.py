@@ -1,7 +1,5 @@
 """Packages that judged programs may import: they work whole, and nothing beside them can be read."""
 
-from __future__ import annotations
-
 import asyncio
 import importlib.metadata
 import importlib.util
@@ -38,7 +36,7 @@ import pandas.testing
 
 
 def ends_of(programs: list[str], names: list[str], confined: Confinement) -> list[Outcome]:
-    return outcomes(Sandbox(Limits(seconds=2.0), 1, confined, packages_of(names)), [(text,) for text in programs])
+    return outcomes(Sandbox(Limits(seconds=2.0), 1, packages_of(names)), [(text,) for text in programs])
 
 
 @pytest.mark.slow
@@ -67,7 +65,7 @@ def test_without_the_option_no_package_can_be_imported(confined: Confinement) ->
 
 def test_packages_that_programs_could_not_read_are_refused_at_the_start(confined: Confinement) -> None:
     async def enter(packages: Packages) -> None:
-        async with Sandbox(Limits(), 1, confined, packages):
+        async with Sandbox(Limits(), 1, packages):
             raise AssertionError("entered")
 
     with pytest.raises(CannotEvaluate, match="the packages they may use: FileNotFoundError"):

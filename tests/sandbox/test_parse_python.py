@@ -1,7 +1,5 @@
 """The tree of Python source."""
 
-from __future__ import annotations
-
 import gc
 import threading
 import time

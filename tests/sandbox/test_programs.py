@@ -1,14 +1,11 @@
 """What an ordinary program may do, what each outcome says, and that programs know nothing of each other."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import re
 import signal
 import tempfile
 import time
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -17,33 +14,11 @@ import pytest
 from accgate.errors import CannotEvaluate
 from accgate.sandbox.process import Confinement, Limits, Worker, WorkerEnded
 from accgate.sandbox.runner import Sandbox
-from tests.sandbox.conftest import descendants, outcomes
+from tests.sandbox.conftest import descendants, outcomes, programs_in
 from tests.support.cases import each
 
 LIMITS = Limits(seconds=10.0)
-ORDINARY = {
-    "imports": "import argparse, bisect, csv, datetime, decimal, fractions, json, sqlite3, statistics, unittest, zlib",
-    "typing": "from typing import List\ndef f(x: List[int]) -> int:\n    return sum(x)\nassert f([1, 2]) == 3",
-    "pickle": "import pickle\nclass A: pass\npickle.loads(pickle.dumps(A()))",
-    "own files": "open('a', 'w').write('x')\nimport os, shutil\nos.mkdir('d')\nos.replace('a', 'd/b')\n"
-    "assert open('d/b').read() == 'x'\nshutil.rmtree('d')",
-    "temporary files": "import tempfile\n"
-    "with tempfile.TemporaryDirectory() as d, tempfile.NamedTemporaryFile('w') as f:\n"
-    "    f.write('x')",
-    "home": "import os, tempfile\nassert os.path.expanduser('~') == os.getcwd() == tempfile.gettempdir()",
-    "threads": "from concurrent.futures import ThreadPoolExecutor\nwith ThreadPoolExecutor(8) as pool:\n"
-    "    assert list(pool.map(abs, range(-9, 0))) == list(range(9, 0, -1))",
-    "asyncio": "import asyncio\n"
-    "async def f():\n    await asyncio.sleep(0.001)\n    return 1\nassert asyncio.run(f()) == 1",
-    "alarm": "import signal\nheard = []\nsignal.signal(signal.SIGALRM, lambda *_: heard.append(1))\n"
-    "signal.setitimer(signal.ITIMER_REAL, 0.001)\nwhile not heard:\n    pass",
-    "odd output": "import sys\nprint('\\ud800 ☃')\nsys.stderr.write('x')\nsys.stdout.flush()",
-    "randomness": "import os, random, secrets, uuid\nos.urandom(9), random.random(), secrets.token_hex(), uuid.uuid4()",
-    "its environment": "import os\nassert set(os.environ) == {'HOME', 'TMPDIR', 'PATH', 'LANG'}",
-    "no guard": "assert __name__ != '__main__'\nif __name__ == '__main__':\n    raise SystemExit(1)",
-    "a thread that stays": "import threading, time\nthreading.Thread(target=time.sleep, args=(600,)).start()",
-    "odd line ends": "x = 1\r\ny = 2\rassert x + y == 3",
-}  # fmt: skip
+ORDINARY = {**programs_in("ordinary"), "odd line ends": "x = 1\r\ny = 2\rassert x + y == 3"}
 FAILING = {
     "assert False": "AssertionError",
     "assert 1 == 2, 'no\\nmore'": "AssertionError: no more",
@@ -80,9 +55,7 @@ def test_programs_of_one_worker_find_nothing_of_each_other(worker: Worker) -> No
     assert worker.run(look + "assert not os.listdir('.') and 'MINE' not in os.environ").passed
 
 
-def test_sets_of_texts_have_the_same_order_in_each_worker(
-    confined: Confinement, worker: Worker, worker_of: Callable[[Limits, Confinement], Worker]
-) -> None:
+def test_sets_of_texts_have_the_same_order_in_each_worker(confined: Confinement, worker: Worker, worker_of) -> None:
     program = "raise ValueError(list({str(n) for n in range(50)}))"
     assert worker.run(program).reason == worker_of(LIMITS, confined).run(program).reason
 
@@ -93,9 +66,7 @@ def test_a_worker_has_loaded_nothing_else_of_accgates(worker: Worker) -> None:
     assert worker.run("import numpy").reason.startswith("ModuleNotFoundError")
 
 
-def test_limits_are_what_the_user_set(
-    confined: Confinement, worker_of: Callable[[Limits, Confinement], Worker]
-) -> None:
+def test_limits_are_what_the_user_set(confined: Confinement, worker_of) -> None:
     worker = worker_of(
         Limits(seconds=30.0, wall_seconds=300.0, memory=256, file_size=1, disk=3, entries=9, open_files=20), confined
     )
@@ -116,13 +87,13 @@ def test_limits_are_what_the_user_set(
 
 
 def test_a_sandbox_runs_programs_at_once_and_gives_each_its_outcome(confined: Confinement) -> None:
-    ends = outcomes(Sandbox(LIMITS, 2, confined), [(f"assert {n} % 3",) for n in range(30)])
+    ends = outcomes(Sandbox(LIMITS, 2), [(f"assert {n} % 3",) for n in range(30)])
     assert [end.passed for end in ends] == [bool(n % 3) for n in range(30)]
 
 
 def test_a_cancelled_program_is_dead_and_the_next_one_runs(confined: Confinement) -> None:
     async def run() -> bool:
-        async with Sandbox(Limits(seconds=600.0), 1, confined) as sandbox:
+        async with Sandbox(Limits(seconds=600.0), 1) as sandbox:
             running = asyncio.ensure_future(sandbox.passes("import time\ntime.sleep(600)"))
             await asyncio.to_thread(running_program, sandbox._workers[0])
             running.cancel()
@@ -135,14 +106,12 @@ def test_a_cancelled_program_is_dead_and_the_next_one_runs(confined: Confinement
     assert descendants(os.getpid()) == before
 
 
-def test_nothing_is_left_in_the_temporary_folder(
-    confined: Confinement, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_nothing_is_left_in_the_temporary_folder(confined: Confinement, tmp_path: Path, monkeypatch) -> None:
     tmp_path.chmod(0o711)
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
 
     async def run() -> bool:
-        async with Sandbox(LIMITS, 2, confined) as sandbox:
+        async with Sandbox(LIMITS, 2) as sandbox:
             outcomes = await asyncio.gather(*(sandbox.passes("open('a', 'w')") for _ in range(4)))
             assert len(os.listdir(tmp_path)) == 2  # noqa: PTH208
         return all(outcome.passed for outcome in outcomes)
@@ -198,7 +167,7 @@ def wait_for_the_end(pids: list[int]) -> None:
 
 def test_a_worker_that_is_killed_takes_its_program_along_and_is_no_outcome(confined: Confinement) -> None:
     async def run() -> bool:
-        async with Sandbox(Limits(seconds=600.0), 1, confined) as sandbox:
+        async with Sandbox(Limits(seconds=600.0), 1) as sandbox:
             running = asyncio.ensure_future(sandbox.passes("import time\ntime.sleep(600)"))
             (worker,) = sandbox._workers
             found = await asyncio.to_thread(running_program, worker)

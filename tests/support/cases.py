@@ -5,12 +5,13 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterable
 from functools import wraps
-from typing import Any
+from typing import Any, TypeVar
 
 import pytest
 
 from accgate.errors import BadInput
 
+E = TypeVar("E", bound=BaseException)
 SHOWN = 200  # characters of a case in the message
 
 
@@ -85,8 +86,13 @@ def failure_of(
     return None
 
 
-def refusal(call: Callable[..., Any], *arguments: Any, **keys: Any) -> str:
-    """The message with which a call is refused as bad input."""
-    with pytest.raises(BadInput) as caught:
+def refused(kind: type[E], call: Callable[..., Any], /, *arguments: Any, **keys: Any) -> E:
+    """The error of this kind that a call raises."""
+    with pytest.raises(kind) as caught:
         call(*arguments, **keys)
-    return str(caught.value)
+    return caught.value
+
+
+def refusal(call: Callable[..., Any], /, *arguments: Any, **keys: Any) -> str:
+    """The message with which a call is refused as bad input."""
+    return str(refused(BadInput, call, *arguments, **keys))

@@ -3,8 +3,6 @@
 library_rows.json has most of them, by task, each with what `test_library_rows.Case` has.
 """
 
-from __future__ import annotations
-
 import base64
 import json
 import pickle
@@ -37,22 +35,7 @@ PIXEL = base64.b64decode(
 )
 
 # As EvalPlus's tools/humaneval/to_original_fmt.py writes tests for the hub.
-PLUS_TEST = """import numpy as np
-
-def is_floats(x) -> bool:
-    return isinstance(x, float) or (isinstance(x, (list, tuple)) and x and all(isinstance(i, float) for i in x))
-
-def assertion(out, exp, atol):
-    exact_match = out == exp
-
-    if atol == 0 and is_floats(exp):
-        atol = 1e-6
-    if not exact_match and atol != 0:
-        np.testing.assert_allclose(out, exp, atol=atol)
-    else:
-        assert exact_match
-
-"""
+PLUS_TEST = Path(__file__).with_name("evalplus_test.txt").read_text(encoding="utf-8")
 HUMANEVAL_PLUS = HUMANEVAL | {
     "test": f"""{PLUS_TEST}
 def check(candidate):

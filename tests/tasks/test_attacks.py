@@ -9,13 +9,14 @@ import pytest
 import regex
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
+from syrupy.assertion import SnapshotAssertion
 
 from accgate.errors import BadInput, KeyFaults
 from accgate.inputs.typed import parse_table
 from accgate.tasks.attacks.attack import DISTRACTORS, STYLES, Attack, attack_text
 from accgate.tasks.attacks.shape import shape_of
 from accgate.tasks.conversation import Messages
-from tests.support.cases import each
+from tests.support.cases import each, refused
 from tests.support.gates import write_task
 from tests.support.loading import load_task
 
@@ -153,9 +154,7 @@ def test_more_can_be_protected() -> None:
 
 
 @given(rate=RATES, seed=st.integers())
-def test_the_rate_is_the_share_of_letters_and_a_larger_one_keeps_the_changes_of_a_smaller(
-    rate: float, seed: int
-) -> None:
+def test_the_rate_is_the_share_of_letters_and_a_larger_one_keeps_the_changes_of_a_smaller(rate: float, seed) -> None:
     letters = sum(len(word) for word in words(QUESTION.replace("48 of", "48")))  # "of" may be a unit
     few = attack_text(Attack("keyboard", rate=rate / 3, seed=seed), QUESTION, key="s1")
     many = attack_text(Attack("keyboard", rate=rate, seed=seed), QUESTION, key="s1")
@@ -249,26 +248,21 @@ def test_only_the_field_of_a_row_is_attacked_and_a_paired_column_is_taken_as_it_
             attacked(**attack)
 
 
-@each(
-    ("options", "key", "message"),
-    [
-        ({"kind": "typo"}, "kind", "did you mean 'typos'?"),
-        ({"kind": "typos", "rate": 0}, "rate", "above 0"),
-        ({"kind": "typos", "column": "p"}, "column", "only for kind = 'column'"),
-        ({"kind": "column"}, "column", "name the column"),
-        ({"kind": "column", "column": "p", "rate": 0.5}, "rate", "does nothing"),
-        ({"kind": "distractor", "text": " "}, "text", "write text"),
-        ({"kind": "distractor", "protect": "x"}, "protect", "does nothing"),
-        ({"kind": "typos", "style": "upper"}, "style", "any, insert, delete, swap, replace for kind = 'typos'"),
-        ({"kind": "typos", "protect": "("}, "protect", "is not a regular expression"),
-    ],
-)
-def test_a_fault_names_its_key_and_the_mend(options: dict[str, Any], key: str, message: str) -> None:
-    with pytest.raises(KeyFaults) as caught:
-        raise KeyFaults(*(((name,), fault) for name, fault in parse_table(options, Attack).faults()))
-    ((place, fault),) = caught.value.faults
-    assert place == (key,)
-    assert message in fault
+FAULTS: list[dict[str, Any]] = [
+    {"kind": "typo"}, {"kind": "typos", "rate": 0}, {"kind": "typos", "column": "p"}, {"kind": "column"},
+    {"kind": "column", "column": "p", "rate": 0.5}, {"kind": "distractor", "text": " "},
+    {"kind": "distractor", "protect": "x"}, {"kind": "typos", "style": "upper"},
+]  # fmt: skip
+
+
+def faults_of(options: dict[str, Any]) -> None:
+    raise KeyFaults(*(((name,), fault) for name, fault in parse_table(options, Attack).faults()))
+
+
+def test_a_fault_names_its_key_and_the_mend(messages: SnapshotAssertion) -> None:
+    assert {str(options): refused(KeyFaults, faults_of, options).faults for options in FAULTS} == messages
+    ((key, fault),) = refused(KeyFaults, faults_of, {"kind": "typos", "protect": "("}).faults
+    assert (key, fault.partition(": ")[0]) == (("protect",), "is not a regular expression")
 
 
 def test_a_mark_stays_with_a_protected_letter_and_a_letter_before_an_unknown_character_stays() -> None:

@@ -129,9 +129,7 @@ def test_a_definition_without_its_parts_says_what_to_add(tmp_path: Path) -> None
     at=st.integers(0, len(FULL) - 1),
     byte=st.integers(0, 255) | st.none(),
 )
-def test_any_file_is_a_definition_or_messages_that_start_with_its_path(
-    tmp_path_factory: pytest.TempPathFactory, line: int, value: str, at: int, byte: int | None
-) -> None:
+def test_any_file_is_a_definition_or_messages_that_start_with_its_path(tmp_path_factory, line, value, at, byte) -> None:
     folder = tmp_path_factory.getbasetemp()
     lines = FULL.splitlines()
     lines[line] = lines[line].partition("=")[0] + "= " + value

@@ -32,9 +32,7 @@ JSON = st.recursive(
         ("one\ntwo", r"(?m)^(\w+)$", "one", "two"),
     ],
 )
-def test_the_answer_is_group_1_or_the_match_and_the_first_or_last(
-    reply: str, pattern: str, first: str | None, last: str | None
-) -> None:
+def test_the_answer_is_group_1_or_the_match_and_the_first_or_last(reply: str, pattern: str, first, last) -> None:
     assert by_regex(reply, pattern, "first") == first
     assert by_regex(reply, pattern) == by_regex(reply, pattern, "last") == last
 
@@ -42,27 +40,10 @@ def test_the_answer_is_group_1_or_the_match_and_the_first_or_last(
 @each(
     ("reply", "path", "answer"),
     [
-        ('{"a": "4"}', "$.a", "4"),
-        ('{"a": "é"}', "$", '{"a": "é"}'),
-        ('{"a": true, "b": null}', "$.b", "null"),
-        ('{"a": ""}', "$.a", ""),
-        ('Sure!\n```json\n{"a": {"b": [1, 2]}}\n```\nBye', "$.a.b", "[1, 2]"),
-        ("I {think} it is [1, 2] or {3}", "$[0]", "1"),
-        ('{"a": 1} {"a": 2}', "$.a", "1"),
-        ('[{"a": "x"}, {"a": 0}]', "$[?@.a < 1].a", "0"),
-        ('{"a": 1}', "$.b", None),
-        ("4", "$", None),
-        ("", "$", None),
+        *REPLIES["json path"],
         ("[" * 3000, "$", None),
         ("[" * 500 + "]" * 500, "$..a", None),
         ('{"a": ' + "1" * 5000 + "}", "$.a", None),
-        ('{"draft": {"a": 5}, "a": ', "$.a", None),
-        ('{"a": 4, "list": ["x", {"a": 5}],}', "$..a", None),
-        ("{'a': 4, 'list': [1, 2]}", "$", None),
-        ('{"text": "a } in\nit", "b": {"a": 9}}', "$..a", None),
-        ('[{"a": 4}, ...]', "$..a", None),
-        ('{"a": 1,} {"a": 2}', "$.a", "2"),
-        ('\\\\[ {"a": 4} \\\\]', "$.a", "4"),
     ],
 )
 def test_the_answer_is_the_first_value_at_the_path_in_the_first_json(reply: str, path: str, answer: str | None) -> None:

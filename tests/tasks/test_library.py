@@ -16,6 +16,7 @@ from accgate.sandbox.assertions import split_program, without_literals
 from accgate.tasks.choices import continuation, likeliest_option, options_of
 from accgate.tasks.definition import library_file, library_names, read_definition
 from accgate.tasks.prompts import Scope, render
+from accgate.tasks.sample import Sample
 from accgate.tasks.schema import DefinitionFile
 from accgate.tasks.task import Task
 from docs.library_table import PAGE, with_table
@@ -65,10 +66,15 @@ def loaded(name: str, folder: Path, **arguments: Any) -> Task:
         raise
 
 
-def points(task: Task, reply: str) -> float | None:
-    """The score of a reply; the worst where no answer is found in it, as evaluate.py scores it."""
-    answer = task.answer(reply, task.samples[0])
-    return task.metric.worst if answer is None else task.score(answer, task.samples[0].target)
+def points(task: Task, reply: str, sample: Sample | None = None) -> float | None:
+    """The score of a reply to a sample, by default the first; the worst where no answer is found in it."""
+    sample = sample or task.samples[0]
+    answer = task.answer(reply, sample)
+    return task.metric.worst if answer is None else task.score(answer, sample.target)
+
+
+def exit_code(program: str) -> int:
+    return subprocess.run([sys.executable, "-I", "-c", program], capture_output=True, check=False).returncode
 
 
 @each("name", list(CASES))
@@ -139,8 +145,7 @@ def test_a_program_of_the_right_reply_ends_well_and_one_of_the_wrong_reply_does_
     codes = []
     for reply in (case.right, case.wrong):
         code = task.answer(reply, task.samples[0]) or ""
-        program = task.samples[0].target.replace("<<answer>>", code)
-        codes.append(subprocess.run([sys.executable, "-I", "-c", program], capture_output=True, check=False).returncode)
+        codes.append(exit_code(task.samples[0].target.replace("<<answer>>", code)))
         tests = without_literals(split_program(task.samples[0].program, code)[1])
         assert tests is not None
         assert tests.assertions, "decided outside the program's process"

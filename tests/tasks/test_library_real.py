@@ -3,17 +3,14 @@
 import gzip
 import json
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-from accgate.tasks import Sample
 from accgate.tasks.definition import library_file, read_definition
-from accgate.tasks.task import Task
 from tests.support.cases import each
 from tests.support.loading import load_task
+from tests.tasks.test_library import exit_code, points
 
 DATASETS = Path(__file__).parents[2].parent / "shared" / "datasets"
 BBH = ("boolean_expressions", "causal_judgement", "date_understanding", "navigate", "object_counting")
@@ -23,11 +20,6 @@ def found(path: Path) -> Path:
     if not path.is_file():
         pytest.skip(f"no {path}: real datasets lie beside the checkout and are not part of it")
     return path
-
-
-def points(task: Task, reply: str, sample: Sample) -> float | None:
-    answer = task.answer(reply, sample)
-    return task.metric.worst if answer is None else task.score(answer, sample.target)
 
 
 def test_every_solution_of_gsm8k_scores_best_and_a_number_off_worst() -> None:
@@ -83,7 +75,3 @@ def test_canonical_solutions_pass_their_own_tests_and_empty_ones_do_not(problems
             exit_code(sample.target.replace("<<answer>>", task.answer(reply, sample) or "")) for reply in (right, wrong)
         ]
         assert codes == [0, 1], row["task_id"]
-
-
-def exit_code(program: str) -> int:
-    return subprocess.run([sys.executable, "-I", "-c", program], capture_output=True, check=False).returncode

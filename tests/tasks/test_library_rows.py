@@ -1,7 +1,5 @@
 """A row of each library task's dataset, in its published schema, with a right and a wrong reply."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

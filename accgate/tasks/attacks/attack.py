@@ -1,6 +1,6 @@
 """Attacks, seeded changes of a text that should not change the right answer.
 
-The right answer should stay the same. They serve the metrics of robustness.
+They serve the metrics of robustness.
 """
 
 import re
@@ -174,9 +174,9 @@ def _choose(edits: Edits[Any], rate: float, seed: bytes) -> list[Edit]:
 
 
 def _with_suffix(text: str, sentence: str) -> str:
-    """Add the sentence to a text, after white space where it ends in none.
+    """Add the sentence to a text.
 
-    A space goes before it where the text ends in none, or a new line after a code fence.
+    A space goes before it where the text does not end in white space, or a new line after a code fence.
     """
     if not text or text[-1].isspace():
         return text + sentence

@@ -18,34 +18,23 @@ from accgate.tasks.definition import Definition
 from accgate.tasks.lm_eval.mapping import stated_direction
 from accgate.tasks.sample import Sample
 from accgate.tasks.samples import Samples
-from accgate.tasks.schema import Dataset, DefinitionFile, ReasoningUse
+from accgate.tasks.schema import HARNESS, Dataset, DefinitionFile, ReasoningUse
 from accgate.tasks.task import Task
 
 if TYPE_CHECKING:
-    from accgate.tasks.lm_eval.task import LmEvalSample, LmEvalTask
-
-METRIC = "lm_eval:"  # before the name of a metric that lm-eval computes
+    from accgate.tasks.lm_eval.task import LmEvalTask
 
 
 @dataclass(frozen=True, kw_only=True)
 class HarnessTask(Task):
-    """A task whose samples lm-eval words and scores.
-
-    `documents` are lm-eval's samples, by id.
-    """
+    """A task whose samples lm-eval words and scores."""
 
     lm_eval: LmEvalTask = field(compare=False)
-    documents: dict[str, LmEvalSample] = field(compare=False, repr=False)
 
     @property
     def needs_likelihoods(self) -> bool:
         """Whether lm-eval asks how likely given texts are."""
         return self.lm_eval.needs_likelihoods
-
-
-def is_of_harness(definition: Definition) -> bool:
-    """Tell whether lm-eval has the prompts and the scorer."""
-    return definition.content.metric.startswith(METRIC)
 
 
 def unloaded_definition(name: str, options: Mapping[str, Any]) -> Definition:
@@ -63,7 +52,7 @@ def harness_definition(name: str, metric: str, higher_is_better: bool) -> Defini
         dataset=Dataset(hub=f"lm_eval/{name}"),
         prompt=name,
         target=name,
-        metric=f"{METRIC}{metric}",
+        metric=f"{HARNESS}{metric}",
         metric_options={"higher_is_better": higher_is_better},
         source="lm-evaluation-harness",
     )
@@ -71,7 +60,7 @@ def harness_definition(name: str, metric: str, higher_is_better: bool) -> Defini
 
 
 def load_from_harness(
-    name: str, options: Mapping[str, Any], folder: Path, trees: Sequence[Path] = (), table: str = ""
+    name: str, options: Mapping[str, Any], folder: Path, trees: Sequence[Path], table: str
 ) -> LmEvalTask:
     """Load the task of lm-eval with this name, by its table's `options`.
 
@@ -115,19 +104,18 @@ def included_files(options: Mapping[str, Any], folder: Path) -> tuple[Path, ...]
 
 def harness_task(name: str, task: LmEvalTask, seed: int, reasoning: ReasoningUse) -> HarnessTask:
     """Return the samples of a loaded task in the fixed order."""
-    documents = {sample.id: sample for sample in task.samples}
     several = len({sample.task for sample in task.samples}) > 1
-    columns = (
-        (one.id, one.prompt, one.prompt, "", one.target, None, one.task if several else None) for one in task.samples
-    )
-    samples = Samples(Sample(*each) for each in columns)
-    lowest, highest = (0.0, 100.0) if task.scale == 100.0 else (None, None)  # fractions of lm-eval's
-    metric = Metric(
-        f"{METRIC}{task.metric}", lowest=lowest, highest=highest, higher_is_better=task.higher_is_better, kind="harness"
+    samples = Samples(
+        Sample(one.id, one.prompt, one.prompt, "", one.target, group=one.task if several else None)
+        for one in task.samples
     )
     definition = harness_definition(task.name, task.metric, task.higher_is_better)
     longest = max(request.max_tokens for sample in task.samples for request in sample.requests)
     content = replace(definition.content, mode="completion", max_tokens=longest, reasoning=reasoning)
+    lowest, highest = (0.0, 100.0) if task.scale == 100.0 else (None, None)  # fractions of lm-eval's
+    metric = Metric(
+        content.metric, lowest=lowest, highest=highest, higher_is_better=task.higher_is_better, kind="harness"
+    )
     return HarnessTask(
         name=name,
         samples=samples.in_order(seed),
@@ -136,5 +124,4 @@ def harness_task(name: str, task: LmEvalTask, seed: int, reasoning: ReasoningUse
         fingerprint=task.fingerprint if reasoning == "strip" else {**task.fingerprint, "reasoning": reasoning},
         dataset_ids=samples.ids,
         lm_eval=task,
-        documents=documents,
     )

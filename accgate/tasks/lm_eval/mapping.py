@@ -4,14 +4,13 @@ They are ids, answers, fingerprints and points. Both give a sample the same id, 
 serves a run of the same task.
 """
 
-import hashlib
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from math import isfinite
 from typing import Any
 
 from accgate.errors import BadInput
 from accgate.tasks.sample import Occurrences
+from accgate.tasks.task import hash_of
 
 # Lower is better, as lm-eval has it; the guard and `verify` do not load it to ask.
 LOWER = frozenset({"perplexity", "word_perplexity", "byte_perplexity", "bits_per_byte", "ter", "brier_score"})
@@ -93,6 +92,9 @@ def harness_fingerprint(
 
     References keep them; the dataset is not among them. `generation` has the options of a request for text, and is None
     where options are scored.
+
+    >>> [digest[:8] for digest in harness_fingerprint("arc", "acc", "none", None).values()]
+    ['5a87f7ad', '30a0924a', '0f57eea6', '74234e98']
     """
     parts: dict[str, Any] = {
         "prompt": ["lm-eval", task],
@@ -100,12 +102,7 @@ def harness_fingerprint(
         "metric": [metric, chosen_filter],
         "reply": None if generation is None else dict(generation),
     }
-    return {key: _digest(part) for key, part in parts.items()}
-
-
-def _digest(part: Any) -> str:
-    text = json.dumps(part, sort_keys=True, default=str)
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+    return {key: hash_of(part) for key, part in parts.items()}
 
 
 def scale_of(metric: str, values: Sequence[float], scale: float | None, where: str) -> float:

@@ -9,7 +9,7 @@ import math
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -66,6 +66,11 @@ class LmEvalTask:
     output_type: str
     fingerprint: Mapping[str, str]
     tasks: Mapping[str, Any] = field(repr=False, compare=False)
+
+    @cached_property
+    def documents(self) -> Mapping[str, LmEvalSample]:
+        """The samples by their ids."""
+        return {sample.id: sample for sample in self.samples}
 
     @property
     def needs_likelihoods(self) -> bool:
@@ -367,13 +372,11 @@ def _call(process: CodeProcess, function: str, **arguments: Any) -> Any:
 def start(folder: str) -> Mapping[str, Callable[..., Any]]:
     """Return the functions that the process of a task serves."""
     tasks: list[LmEvalTask] = []
-    samples: list[dict[str, LmEvalSample]] = []
     columns = [each.name for each in fields(LmEvalSample) if each.name not in ("requests", "instances")]
 
     def load(name: str, options: Mapping[str, Any]) -> dict[str, Any]:
         task = lm_eval_task(name, options=LmEvalOptions(**options), folder=Path(folder))
         tasks.append(task)
-        samples.append({sample.id: sample for sample in task.samples})
         plain = [
             {each: getattr(sample, each) for each in columns} | {"requests": [asdict(one) for one in sample.requests]}
             for sample in task.samples
@@ -382,7 +385,7 @@ def start(folder: str) -> Mapping[str, Callable[..., Any]]:
 
     return {
         "load": load,
-        "score": lambda place, id_, responses: tasks[place].score(samples[place][id_], _tuples(responses)),
-        "answer": lambda place, id_, responses: tasks[place].answer(samples[place][id_], _tuples(responses)),
+        "score": lambda place, id_, responses: tasks[place].score(tasks[place].documents[id_], _tuples(responses)),
+        "answer": lambda place, id_, responses: tasks[place].answer(tasks[place].documents[id_], _tuples(responses)),
         "is_unread": lambda place, answer: tasks[place].is_unread(answer),
     }
