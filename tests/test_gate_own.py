@@ -40,7 +40,7 @@ def test_a_package_can_register_a_metric(tmp_path: Path, politeness: None) -> No
         load_task("sums", file=path)
 
 
-# Replies have at most 256 tokens, which is what `verify` takes for them: it does not load lm-eval.
+# Replies may be longer than a task's own default, which `verify` does not see: it does not load lm-eval.
 ADDING = """
 task: adding
 dataset_path: json
@@ -49,7 +49,7 @@ test_split: test
 output_type: generate_until
 doc_to_text: "What is {{{{a}}}} + {{{{b}}}}?"
 doc_to_target: "{{{{answer}}}}"
-generation_kwargs: {{until: ["\\n\\n"], max_gen_toks: 256}}
+generation_kwargs: {{until: ["\\n\\n"], max_gen_toks: 300}}
 metric_list:
   - metric: exact_match
     aggregation: mean

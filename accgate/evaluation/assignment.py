@@ -82,6 +82,7 @@ class Assignment:
 
 
 NO_ENGINE = EngineInfo("", "", "")
+LONGEST = "max_tokens"  # in the settings of a check of lm-eval, whose definition alone does not say it
 
 
 def engine_in(settings: Mapping[str, Any]) -> EngineInfo:
@@ -112,6 +113,8 @@ def assignment_of(
         "sampling": asdict(model.sampling),
         "repeats": check.repeats,
     }
+    if check.task.content.by_harness:
+        settings[LONGEST] = check.task.content.max_tokens
     if info.environment:
         settings[ENVIRONMENT] = dict(info.environment)
     if files:

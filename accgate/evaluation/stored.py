@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from accgate.errors import BadInput
-from accgate.evaluation.assignment import Assignment, Decides, assignment_of, engine_in
+from accgate.evaluation.assignment import LONGEST, Assignment, Decides, assignment_of, engine_in
 from accgate.evaluation.outcome import EvaluatedCheck, EvaluatedRun, Evaluation
 from accgate.evaluation.resume import changed_settings, check_points, settings_of
 from accgate.planning.checks import Check
@@ -116,7 +116,7 @@ def read_evaluation(checks: Sequence[Check], out: Path, stop_rule_of: StopRuleOf
             continue
         settings = settings_of_run(paths)
         engines[planned.model] = engine_of(settings, paths)
-        check = _with_samples(planned, settings, paths)
+        check = _with_samples(_with_longest(planned, settings), settings, paths)
         _refuse_other_settings(check, settings, engines[check.model], paths)
         items.append(_check_of(check, settings, engines[check.model], paths, stop_rule_of))
     return EvaluatedRun(tuple(items), engines)
@@ -137,6 +137,15 @@ def _refuse_other_settings(check: Check, settings: dict[str, Any], info: EngineI
         fix = "run the gate again" + reread * (set(changed) <= {PARTS["extract"], PARTS["metric"], PARTS["files"]})
         fault = "the records were made with other settings than the rules and models have"
         raise BadInput(f"{paths.settings}: {fault}: {', '.join(changed)}; {fix}")
+
+
+def _with_longest(check: Check, settings: Mapping[str, Any]) -> Check:
+    """Return a check of an lm-eval task with the longest reply that its run allowed."""
+    content, longest = check.task.content, settings.get(LONGEST)
+    if not content.by_harness or type(longest) is not int:
+        return check
+    definition = replace(check.task.definition, content=replace(content, max_tokens=longest))
+    return replace(check, task=replace(check.task, definition=definition))
 
 
 def _with_samples(check: Check, settings: dict[str, Any], paths: RecordPaths) -> Check:
