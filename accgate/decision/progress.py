@@ -167,9 +167,7 @@ def limits_of(evidence: Evidence, test: SequentialTest | None) -> Limits | None:
     >>> limits.n, limits.difference, round(limits.p_value, 4), limits.passes
     (100, -4.0, 0.0625, 2.0)
     """
-    if test is None or test.next is None or not len(test.units.totals):
-        return None
-    if evidence.design.theta is None or evidence.candidate.failed:
+    if test is None or test.next is None or evidence.design.theta is None or evidence.candidate.failed:
         return None
     units, near, higher = test.units, test.next(), evidence.design.higher_is_better
     n = int(units.sizes.sum())

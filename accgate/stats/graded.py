@@ -30,7 +30,6 @@ from accgate.stats.sequential import (
     Units,
     include,
     interval_without_change,
-    open_result,
     stand_at,
 )
 from accgate.stats.totals import robust_error, spread_of
@@ -258,8 +257,6 @@ def graded_test(units: Units, *, theta: float, alpha: float, beta: float, figure
     >>> r.stop, r.n
     ('futility', 94)
     """
-    if not len(units.totals):
-        return open_result(units)
     course, over = _course(units, theta, alpha, beta), units.is_whole
     seen = list[Evidence]()
     looks, result = len(looked_at(units, course)), _result if figures else _stand

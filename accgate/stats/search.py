@@ -1,8 +1,10 @@
 """Searches for the place from which a condition holds.
 
-For one whole number use `bisect` with a key instead.
+For one whole number in a known range use `bisect` with a key instead.
 """
 
+import math
+from bisect import bisect_left
 from collections.abc import Callable
 
 import numpy as np
@@ -60,6 +62,21 @@ def zero_between(rising: Callable[[float], float], low: float, high: float, *, w
             step += (c - a) / (b - a) * at_a / (at_c - at_a) * at_b / (at_c - at_b)
         step = min(max(step, least), 1.0 - least)
     return b if at_a else a
+
+
+def least_near(holds: Callable[[int], bool], low: int, high: int) -> int:
+    """Find the least whole number of 1 or more from which a condition holds.
+
+    It is expected between `low` and `high`, beyond which numbers a fifth larger or smaller are tried in turn.
+
+    >>> least_near(lambda n: n * n >= 400, 2, 3)
+    20
+    """
+    while not holds(high):
+        low, high = high + 1, math.ceil(1.2 * high) + 1
+    while low > 1 and holds(low):
+        low, high = math.floor(0.8 * low), low
+    return low + bisect_left(range(low, high), True, key=holds)
 
 
 def least_of_each(holds: Callable[[Ints], npt.ArrayLike], most: Ints) -> Ints:
