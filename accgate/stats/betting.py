@@ -220,7 +220,7 @@ def confidence_sequence(
     Interval
         Points. The bets are those of `betting_path`, so the upper limit is below 0 exactly where that path's bet
         on a drop has reached 1 / alpha, and at alpha = beta the lower limit is above -theta exactly where its bet
-        on none has reached 1 / beta. With no unit the limits are -bound and bound.
+        on none has reached 1 / beta.
 
     Notes
     -----

@@ -14,7 +14,6 @@ from accgate.design import Design, Mean
 from accgate.errors import BadInput
 from accgate.records.scores import Scores
 from accgate.stats import bootstrap
-from accgate.stats.sequential import units_of
 from accgate.verdict import CandidateSummary, GroupFigures, ReferenceSummary, Verdict
 from accgate.verdict.figures import NO_GROUP, Groups
 from tests.support.cases import each
@@ -282,4 +281,3 @@ def test_limits_of_a_group_never_leave_out_its_own_difference() -> None:
         d = 100.0 * np.where(rng.random(300) < 0.3 + drift * np.linspace(-1, 1, 300), -1.0, 0.0)
         groups = groups_of(evidence_of(d, ["law"] * 150 + ["art"] * 150), stop="end")
         assert all(covers(row, row.difference) for row in groups.rows)
-        assert len(units_of(d).totals) == 300

@@ -81,22 +81,6 @@ def test_at_a_fixed_n_the_order_changes_nothing_and_another_order_is_refused() -
         compare([100.0], [100.0], order="sorted")  # type: ignore[arg-type]
 
 
-@pytest.mark.slow
-def test_scores_in_between_fail_early_only_after_50_changes_and_at_the_end_after_fewer() -> None:
-    random, early, late = np.random.default_rng(9), 0, 0
-    for _ in range(40):
-        reference = random.uniform(30.0, 90.0, 300)
-        lost = np.where(random.random(300) < random.choice([0.08, 0.5]), random.uniform(5.0, 25.0, 300), 0.0)
-        verdict = compare(reference, reference - lost, test="group-sequential", theta=6.0, order="given")
-        if verdict.verdict != "regression":
-            continue
-        early += verdict.is_early
-        late += not verdict.is_early and verdict.lost < 50
-        assert verdict.lost >= 50 or not verdict.is_early
-    assert early > 6
-    assert late > 2
-
-
 @pytest.mark.parametrize(("count", "stops"), [(29, False), (30, True)])
 def test_30_clusters_are_enough_to_stop_early_and_29_are_not(count: int, stops: bool) -> None:
     clusters, right = np.arange(count * 10) % count, [100.0] * (count * 10)

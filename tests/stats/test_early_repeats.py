@@ -128,9 +128,3 @@ def test_whole_clusters_are_the_units() -> None:
     alone = repeats_sequential(run, theta=10.0, **RATES)
     assert (result.stop, alone.stop, result.n % 5) == ("regression", "regression", 0)
     assert abs(result.n - 5 * alone.n) <= 50  # copies tell nothing new
-
-
-def test_nothing_has_finished() -> None:
-    empty = repeats_of(np.zeros((0, 4)), np.zeros((0, 1)), n_max=50)
-    result = repeats_sequential(empty, theta=5.0, **RATES)
-    assert (result.open, result.n, result.n_max) == (True, 0, 50)

@@ -86,7 +86,7 @@ def test_between_the_solved_runs_the_bounds_are_between_theirs() -> None:
 )
 @pytest.mark.slow
 def test_after_a_drop_of_theta_at_most_beta_pass_by_exact_sums(q, theta, planned, alpha, beta) -> None:
-    healthy, dropped = measured(Cell(q, theta, planned, alpha, beta), 60)
+    healthy, dropped = measured(Cell(q, theta, planned, alpha, beta), 30)
     passed, error = mean_of([end.passed + end.ended for end in dropped])
     assert passed <= beta + 3.0 * error
     assert max(end.failed for end in healthy) <= alpha * (1.0 + 1e-9)
