@@ -17,6 +17,7 @@ from accgate.stats import bootstrap
 from accgate.verdict import CandidateSummary, GroupFigures, ReferenceSummary, Verdict
 from accgate.verdict.figures import NO_GROUP, Groups
 from tests.support.cases import each
+from tests.support.decisions import one_each
 
 G, SIZE = 57, 40  # subjects of MMLU, with samples of each
 BOOTSTRAPPED = 15  # groups whose bootstrap is computed, which takes long
@@ -27,10 +28,9 @@ def evidence_of(difference: np.ndarray, labels: list[str], **keys: Any) -> Evide
     values = np.asarray(difference, dtype=float).reshape(len(difference), -1)
     binary = bool(np.isin(values, (-100.0, 0.0, 100.0)).all())
     before = np.where(values > 0.0, 0.0, 100.0) if binary else np.full_like(values, 50.0)
-    ids = tuple(map(str, range(len(values))))
-    groups = dict(zip(ids, labels, strict=True))
-    sides = Scores(ids, before + values), Scores(ids, before)
-    return Evidence(sides[0], sides[1], keys.pop("design", Design()), groups=groups, **keys)
+    candidate, reference = one_each(before + values), one_each(before)
+    groups = dict(zip(candidate.ids, labels, strict=True))
+    return Evidence(candidate, reference, keys.pop("design", Design()), groups=groups, **keys)
 
 
 def groups_of(evidence: Evidence, *, stop: Any = None) -> Groups:

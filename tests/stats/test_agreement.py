@@ -30,4 +30,3 @@ def test_any_table_gives_what_another_implementation_gives(table: Any, level: Le
         return
     expected = krippendorff.alpha(rated, level_of_measurement=level)
     assert own == pytest.approx(expected, abs=1e-9)
-

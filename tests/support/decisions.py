@@ -1,6 +1,7 @@
 """Scores and checks of the tests of decide.py."""
 
 import json
+from collections.abc import Sequence
 from dataclasses import asdict
 from functools import cache
 from typing import Any
@@ -30,8 +31,9 @@ pairs = st.lists(st.tuples(binary, binary), min_size=1, max_size=60) | st.lists(
 rates = st.floats(0.001, 0.45)
 
 
-def one_each(values: list[float]) -> Scores:
-    return Scores(tuple(map(str, range(len(values)))), np.array(values, dtype=float)[:, None])
+def one_each(values: Sequence[Any] | np.ndarray) -> Scores:
+    """Scores of samples 0, 1, ..., of which each has one, or a row of several."""
+    return Scores(tuple(map(str, range(len(values)))), np.array(values, dtype=float).reshape(len(values), -1))
 
 
 def sides(rows: list[tuple[float, float]]) -> tuple[list[float], list[float]]:
