@@ -134,8 +134,8 @@ def mean_samples(room: float, *, alpha: float, beta: float) -> tuple[float, floa
 
     They are multiples of what the test at a fixed n needs.
 
-    >>> [round(mean, 2) for mean in mean_samples(0.7, alpha=0.05, beta=0.2)]
-    [0.31, 0.4]
+    >>> [[round(mean, 2) for mean in mean_samples(room, alpha=0.05, beta=0.2)] for room in (0.7, 1.2)]
+    [[0.31, 0.4], [0.39, 0.53]]
     """
     ends = room >= SHORT[1]
     tests = [optimal_test(alpha, beta, each, ends=ends) for each in ROOMS[ends]]

@@ -111,7 +111,7 @@ def test_without_a_change_a_run_passes_once_a_drop_would_have_lost_a_sample() ->
     same = np.full((1000, 4), 100.0)
     for theta in (1.0, 2.0, 5.0):
         result = repeats_sequential(repeats_of(same, same[:, :1]), theta=theta, **RATES)
-        assert result.stop == "futility"
+        assert (result.stop, result.reasons) == ("futility", ("no sample changed its score",))
         assert (1.0 - theta / 100.0) ** result.n <= 0.2
 
 

@@ -160,7 +160,7 @@ def test_exits_and_alive_are_the_null_masses_up_to_the_stop(seed: int) -> None:
 def test_without_its_passes_a_walk_has_the_masses_of_the_runs_that_got_as_far() -> None:
     """Where cuts do not bind, those of the runs that stop at them: the share of patterns that ended as extreme."""
     steps, allowed = [FAIR] * 8, np.linspace(0.0, 0.2, 8)
-    cuts = np.array([NONE, NONE, 0, NONE, 1, NONE, 2, 2, 3])
+    cuts = np.array([NONE, NONE, 0, 3, 1, NONE, 2, 2, 3])
     patterns = [np.cumsum(signs) for signs in itertools.product((0, 1), repeat=8)]
     outcomes = [fair_walk(steps, lost, allowed, cuts, alpha=0.2, binding=False) for lost in patterns]
     narrower = 0
