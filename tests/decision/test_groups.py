@@ -17,7 +17,7 @@ from accgate.stats import bootstrap
 from accgate.verdict import CandidateSummary, GroupFigures, ReferenceSummary, Verdict
 from accgate.verdict.figures import NO_GROUP, Groups
 from tests.support.cases import each
-from tests.support.decisions import one_each
+from tests.support.decisions import failing, one_each
 
 G, SIZE = 57, 40  # subjects of MMLU, with samples of each
 BOOTSTRAPPED = 15  # groups whose bootstrap is computed, which takes long
@@ -81,9 +81,7 @@ def test_figures_of_single_right_and_wrong_answers_are_those_of_independent_form
 
 def test_a_failed_sample_gives_its_group_the_less_sure_p() -> None:
     evidence = evidence_of(np.array(changes(20, 0, 60) + changes(0, 0, 60)), ["law"] * 60 + ["art"] * 60)
-    values = evidence.candidate.values.copy()
-    values[59] = np.nan  # right in the reference: 21 lost at worst, 20 at best
-    row = row_of(groups_of(replace(evidence, candidate=Scores(evidence.candidate.ids, values))), "law")
+    row = row_of(groups_of(failing(evidence, 59)), "law")  # right in the reference: 21 lost at worst, 20 at best
     assert (row.errors, row.p_value) == (1, pytest.approx(2.0 * 0.5**20))
 
 
@@ -231,15 +229,14 @@ def test_failed_samples_widen_the_interval_of_their_group_to_both_ends() -> None
     d = np.array(changes(16, 0, 40) + changes(0, 0, 40))
     evidence = evidence_of(d, labels)
     assert row_of(groups_of(evidence), "law").stands_out
-    values = evidence.candidate.values.copy()
-    values[:16] = np.nan
-    groups = groups_of(replace(evidence, candidate=replace(evidence.candidate, values=values)))
+    failed = failing(evidence, slice(16))
+    groups = groups_of(failed)
     law, rest = row_of(groups, "law"), row_of(groups, "rest")
     assert (law.errors, law.difference, law.p_value, law.stands_out) == (16, -40.0, 1.0, False)
     assert covers(law, -40.0)
     assert covers(law, 0.0)
     assert (rest.errors, rest.difference) == (0, 0.0)
-    unbounded = replace(evidence, candidate=replace(evidence.candidate, values=values), worst=None, best=None)
+    unbounded = replace(failed, worst=None, best=None)
     assert add_groups(unbounded, decide([unbounded])[0]).groups is None
 
 

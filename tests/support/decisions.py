@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import cache
 from typing import Any
 
@@ -34,6 +34,13 @@ rates = st.floats(0.001, 0.45)
 def one_each(values: Sequence[Any] | np.ndarray) -> Scores:
     """Scores of samples 0, 1, ..., of which each has one, or a row of several."""
     return Scores(tuple(map(str, range(len(values)))), np.array(values, dtype=float).reshape(len(values), -1))
+
+
+def failing(found: Evidence, failed: Any) -> Evidence:
+    """The evidence after these of the candidate's samples failed."""
+    values = found.candidate.values.copy()
+    values[failed] = np.nan
+    return replace(found, candidate=replace(found.candidate, values=values))
 
 
 def sides(rows: list[tuple[float, float]]) -> tuple[list[float], list[float]]:
