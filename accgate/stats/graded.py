@@ -438,8 +438,8 @@ def graded_next(units: Units, *, theta: float, alpha: float, beta: float) -> Nea
     z = float(course.sound_bounds(evidence)[-1])
     passes = math.nan if math.isinf(z) else _passing(units, last, z, course)[1]
     total, drop = float(units.totals.sum()), theta * int(units.samples[-1])
-    share = 1.0 if total >= passes else min(max((drop + total) / (drop + passes), 0.0), 1.0) if z < math.inf else 0.0
+    share = min(max((drop + total) / (drop + passes), 0.0), 1.0) if total < passes else 1.0
     untested = 1.0
     if math.isfinite(units.loss) or not units.totals.any():
         untested = (last + 1) / n_without_change(theta, beta=beta, loss=course.whole_loss)
-    return Near(allowed, passes, min(share, untested) if z < math.inf else min(untested, 1.0), n)
+    return Near(allowed, passes, min(share, untested), n)
