@@ -193,8 +193,8 @@ def expected_samples(limits: Limits, alpha: float) -> int:
     Examples
     --------
     >>> near = Limits(n=50, n_max=400, difference=0.0, p_value=1.0, allowed=0.0, passes=0.0, share=0.5)
-    >>> expected_samples(near, 0.05)
-    100
+    >>> expected_samples(near, 0.05), expected_samples(replace(near, share=0.0), 0.05)
+    (100, 400)
     """
     shares = [limits.share]
     if 0.0 < limits.p_value < 1.0:

@@ -184,3 +184,8 @@ def test_limits_on_tokens_and_seconds_put_the_expected_end_off_and_no_early_stop
     stop.least = 400  # as the limits of its reference say
     assert (expecting(check, stop).expected_n_healthy, expecting(check, None).expected_n_healthy) == (400, None)
     assert check.expected_n_healthy < 400
+    ids, rest = check.task.samples.ids[:100], ("4", "4", "4", "stop", 9, 9, 0.1, None)
+    records = [Record(id_, 0, RIGHT, *rest, reading="read") for id_ in ids]
+    assert not stop(records)
+    stop.least = 100
+    assert stop(records)
