@@ -240,6 +240,14 @@ def test_failed_samples_widen_the_interval_of_their_group_to_both_ends() -> None
     assert add_groups(unbounded, decide([unbounded])[0]).groups is None
 
 
+def test_where_lower_is_better_failed_samples_widen_the_interval_downwards() -> None:
+    lower: dict[str, Any] = {"worst": 100.0, "best": 0.0, "design": Design(higher_is_better=False)}
+    evidence = evidence_of(np.array(changes(0, 16, 40) + changes(0, 0, 40)), ["law"] * 40 + ["rest"] * 40, **lower)
+    law = row_of(groups_of(failing(evidence, slice(16))), "law")
+    assert covers(law, 40.0)
+    assert covers(law, 0.0)
+
+
 def test_one_group_or_a_reference_without_samples_has_no_table_and_too_many_groups_a_note() -> None:
     d = np.zeros(MOST_GROUPS + 1)
     one = evidence_of(d, ["all"] * len(d))
