@@ -327,8 +327,6 @@ def _decide_at_fixed_n(
     A first decision of each check, at its own alpha, gives the p-values to correct. `count` includes the checks without
     evidence; together they have `share_of_fixed` of alpha.
     """
-    if not evidences:
-        return []
     undecided = count - len(evidences)
     levels = np.array([e.design.alpha for e in evidences])
     levels = share_of_fixed * np.append(levels, np.full(undecided, levels.min(initial=0.5)))

@@ -169,9 +169,7 @@ def limits_of(evidence: Evidence, test: SequentialTest | None) -> Limits | None:
     >>> limits.n, limits.difference, round(limits.p_value, 4), limits.passes
     (100, -4.0, 0.0625, 2.0)
     """
-    if test is None or test.next is None or not len(test.units.totals):
-        return None
-    if evidence.design.theta is None or evidence.candidate.failed:
+    if test is None or test.next is None or evidence.design.theta is None or evidence.candidate.failed:
         return None
     units, near, higher = test.units, test.next(), evidence.design.higher_is_better
     n = int(units.sizes.sum())
@@ -197,8 +195,8 @@ def expected_samples(limits: Limits, alpha: float) -> int:
     Examples
     --------
     >>> near = Limits(n=50, n_max=400, difference=0.0, p_value=1.0, allowed=0.0, passes=0.0, share=0.5)
-    >>> expected_samples(near, 0.05)
-    100
+    >>> expected_samples(near, 0.05), expected_samples(replace(near, share=0.0), 0.05)
+    (100, 400)
     """
     shares = [limits.share]
     if 0.0 < limits.p_value < 1.0:

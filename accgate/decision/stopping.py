@@ -216,8 +216,6 @@ def _earliest_pass(evidence: Evidence, units: Units, alpha: float) -> int:
     A sign test must have been able to reject by then. Where a model is nearly always wrong, all of the first samples
     may be wrong in the reference, and it shows nothing that none of them got worse.
     """
-    if not len(units.totals):
-        return 0
     floor, _ = evidence.ends
     room = np.full(evidence.candidate.n, True) if floor is None else evidence.better(evidence.before.means()) > floor
     ends = units.samples

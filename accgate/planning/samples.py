@@ -2,7 +2,6 @@
 
 import functools
 import math
-from bisect import bisect_left
 from dataclasses import dataclass, replace
 
 from accgate.design import exact_test
@@ -28,6 +27,7 @@ from accgate.stats.power import (
     share_of_alpha,
     two_sample_n,
 )
+from accgate.stats.search import least_near
 from accgate.stats.sequential import TYPICAL
 from accgate.stats.unconditional import unconditional_n, unconditional_theta
 from accgate.verdict.figures import Figures
@@ -347,12 +347,7 @@ def _graded_n(assumed: Assumptions, theta: float) -> int:
         seen = assumed._theta_at(n)
         return seen is not None and seen <= theta
 
-    low = high = normal
-    while not reaches(high):
-        low, high = high + 1, math.ceil(1.2 * high) + 1
-    while low > 1 and reaches(low):
-        low, high = math.floor(0.8 * low), low
-    return low + bisect_left(range(low, high), True, key=reaches)
+    return least_near(reaches, normal, normal)
 
 
 def visible_theta(n: int, discordance: float | None, alpha: float, beta: float) -> float | None:

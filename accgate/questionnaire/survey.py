@@ -263,13 +263,12 @@ def _sides(key: Key, item: Item, levels: Floats) -> tuple[Scores, Scores]:
 
 def agreement_of(levels: Floats) -> Agreement:
     """Measure the agreement of raters on levels of shape (raters, answers)."""
-    counts = (~np.isnan(levels)).sum(axis=0)
-    answers = int((counts >= 2).sum())
-    if not answers:
-        return Agreement(0, None, None, "no answer has two raters")
-    if len(np.unique(levels[:, counts >= 2][~np.isnan(levels[:, counts >= 2])])) < 2:
-        return Agreement(answers, None, None, "all ratings are the same, as they could be by chance")
-    return Agreement(answers, krippendorff_alpha(levels, "ordinal"), krippendorff_alpha(levels, "interval"))
+    answers = int(((~np.isnan(levels)).sum(axis=0) >= 2).sum())
+    ordinal, interval = krippendorff_alpha(levels, "ordinal"), krippendorff_alpha(levels, "interval")
+    if not np.isnan(ordinal):
+        return Agreement(answers, ordinal, interval)
+    same = "all ratings are the same, as they could be by chance"
+    return Agreement(answers, None, None, same if answers else "no answer has two raters")
 
 
 def _notes(items: Sequence[ItemResult], missing: int, expected: int) -> Iterator[str]:

@@ -233,7 +233,7 @@ def _noise_lines(noise: Noise) -> Iterator[str]:
         shares = (noise.discordance.value, noise.discordance.low, noise.discordance.high)
         percent = _interval(*(None if share is None else 100.0 * share for share in shares))
         yield f"discordance: {percent}% of the samples change their score."
-    if noise.parts is not None and noise.parts.within is not None and noise.parts.between is not None:
+    if noise.parts is not None and noise.parts.between is not None:
         parts = noise.parts
         yield (
             f"variance: {parts.between:,.1f} between questions, {parts.within:,.1f} within; standard error of the mean "

@@ -8,7 +8,7 @@ import numpy.typing as npt
 Level = Literal["ordinal", "interval"]
 
 
-def krippendorff_alpha(ratings: npt.ArrayLike, level: Level = "ordinal") -> float:
+def krippendorff_alpha(ratings: npt.ArrayLike, level: Level) -> float:
     """Krippendorff's alpha of ratings of shape (raters, units), NaN where a rater gave none.
 
     1 is perfect agreement and 0 what chance gives; a share, not points. NaN where it does not exist: no unit has two

@@ -85,7 +85,7 @@ class Repeats(Sampled):
     def kinds(self) -> tuple[tuple[Kind, ...], Ints]:
         """The kinds of units, and the kind of each unit."""
         runs = np.sort(np.concatenate([self.before, self.now], axis=1), axis=1)
-        base = int(runs.max(initial=0)) + 1
+        base = int(runs.max()) + 1
         fits = base ** runs.shape[1] < 2**62  # one number a row: much faster than comparing rows
         rows = runs @ base ** np.arange(runs.shape[1]) if fits else runs
         _, first, kind = np.unique(rows, axis=0, return_index=True, return_inverse=True)
@@ -99,7 +99,7 @@ class Repeats(Sampled):
         """
         kinds, kind = self.kinds
         tells = np.array([len(each.masses) > 1 for each in kinds], dtype=bool)
-        return np.flatnonzero(tells[kind]) if len(kinds) else np.zeros(0, np.int64)
+        return np.flatnonzero(tells[kind])
 
     @cached_property
     def most(self) -> Ints:

@@ -16,7 +16,7 @@ from accgate.stats import special
 from accgate.stats.power import E_PROCESS_MAXIMUM
 from accgate.stats.result import Interval
 from accgate.stats.search import halve
-from accgate.stats.sequential import SequentialResult, Units, include, open_result, stand_at, visible_effect
+from accgate.stats.sequential import SequentialResult, Units, include, stand_at, visible_effect
 from accgate.stats.totals import spread_of
 from accgate.stats.walk import Floats, Stop
 
@@ -103,8 +103,6 @@ def e_process_test(
     >>> r.stop
     'futility'
     """
-    if not len(units.totals):
-        return open_result(units)
     rates = {"theta": theta, "alpha": alpha, "beta": beta}
     path = betting_path(units.totals, units.planned, bound=bound, earliest=units.earliest, **rates)
     used, stop = path.used, path.stop
@@ -222,7 +220,7 @@ def confidence_sequence(
     Interval
         Points. The bets are those of `betting_path`, so the upper limit is below 0 exactly where that path's bet
         on a drop has reached 1 / alpha, and at alpha = beta the lower limit is above -theta exactly where its bet
-        on none has reached 1 / beta. With no unit the limits are -bound and bound.
+        on none has reached 1 / beta.
 
     Notes
     -----
@@ -331,30 +329,22 @@ def coin_evidence(heads: int, tails: int) -> float:
     >>> round(coin_evidence(10, 0), 1), round(coin_evidence(5, 5), 2)
     (186.1, 0.37)
     """
-    return _mixed_evidence(heads, tails, 0.5)
+    return share_evidence(tails, heads, 0.5)
 
 
 def share_evidence(hits: int, misses: int, share: float) -> float:
     """Return the evidence that hits are rarer than `share`, as a factor.
 
-    The factor has the guarantee of `coin_evidence`.
+    The factor has the guarantee of `coin_evidence`. It mixes all smaller shares evenly.
 
     Examples
     --------
     >>> round(share_evidence(0, 20, 0.25), 1), round(share_evidence(5, 15, 0.25), 2)
     (59.9, 0.41)
     """
-    return _mixed_evidence(misses, hits, 1.0 - share)
-
-
-def _mixed_evidence(heads: int, tails: int, chance: float) -> float:
-    """Return the likelihood ratio of higher chances of heads against `chance`.
-
-    All chances above it are mixed evenly.
-    """
-    a, b = heads + 1.0, tails + 1.0
-    above = float(special.betainc(b, a, 1.0 - chance))  # of the Beta(a, b) distribution, what lies above the chance
-    if above == 0.0:
+    a, b = hits + 1.0, misses + 1.0
+    below = float(special.betainc(a, b, share))  # of the Beta(a, b) distribution, what lies below the share
+    if below == 0.0:
         return 0.0
-    log = float(special.betaln(a, b)) + math.log(above) - math.log1p(-chance)
-    return math.exp(min(log - heads * math.log(chance) - tails * math.log1p(-chance), 700.0))
+    log = float(special.betaln(a, b)) + math.log(below) - a * math.log(share) - misses * math.log1p(-share)
+    return math.exp(min(log, 700.0))

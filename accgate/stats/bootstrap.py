@@ -213,7 +213,7 @@ def upper_limit(totals: Floats, sizes: Floats, level: float, *, gain: float | No
         if excess(high) >= 0.0:
             break
         high, spread = high + spread, 2.0 * spread
-    return low if low == high else zero_between(excess, low, high, width=1e-12 * (1.0 + abs(mean)), share=1e-10)
+    return low if low == high else zero_between(excess, low, high, width=1e-12 * (1.0 + abs(mean)))
 
 
 @dataclass(frozen=True)
@@ -329,4 +329,4 @@ def _crossing(excess: Callable[[float], float], start: float, end: float) -> flo
     """
     if excess(start) >= 0.0 or excess(end) <= 0.0:
         return start if excess(start) >= 0.0 else end
-    return zero_between(excess, start, end, width=1e-12, share=1e-10)
+    return zero_between(excess, start, end, width=1e-12)

@@ -98,8 +98,6 @@ def drift_test(differences: npt.ArrayLike, p_values: npt.ArrayLike, *, alpha: fl
     (-2.1, 0.0032, 0.00357, True, 4)
     """
     means, chances = np.asarray(differences, dtype=np.float64), np.asarray(p_values, dtype=np.float64)
-    if not (np.isfinite(means).all() and ((chances >= 0.0) & (chances <= 1.0)).all()):
-        raise ValueError("differences are finite numbers, and p-values from 0 to 1")
     corrected = np.minimum(chances / [alpha_share(run) for run in range(1, len(means) + 1)], 1.0)
     showed = corrected <= alpha
     detected, run = bool(showed[-1]), int(np.argmax(showed)) + 1 if showed.any() else None

@@ -13,13 +13,13 @@ import numpy as np
 
 from accgate.stats.answers import Repeats
 from accgate.stats.betting import confidence_sequence
-from accgate.stats.gsprt import DRAWN, SHORT, n_without_change
+from accgate.stats.gsprt import DRAWN, n_without_change
 from accgate.stats.odds import Limits
 from accgate.stats.optimal import LONGEST, bounds_at
 from accgate.stats.power import GSPRT_MAXIMUM, quantile_sum
 from accgate.stats.repeats import detectable_drop, reasons_of, sum_at
 from accgate.stats.result import Interval
-from accgate.stats.sequential import TYPICAL, Boundaries, SequentialResult, Units, failing, open_result, stand_at
+from accgate.stats.sequential import TYPICAL, Boundaries, SequentialResult, Units, failing, stand_at
 from accgate.stats.totals import spread_of
 from accgate.stats.walk import NONE, Floats, Ints, Outcome, fair_walk
 
@@ -64,8 +64,7 @@ def repeats_schedule(
     information = drop**2 / (rate * n) / needed
     room = np.minimum(repeats.n_max * information / n, LONGEST)
     passed = np.minimum(np.maximum.accumulate(information / room), 1.0)
-    short = np.clip((SHORT[1] - room) / (SHORT[1] - SHORT[0]), 0.0, 1.0)
-    bound, spent = bounds_at(passed, room, room, short, alpha=alpha, beta=beta)
+    bound, spent = bounds_at(passed, room, room, alpha=alpha, beta=beta)
     allowed = alpha * np.maximum.accumulate(spent)
     passes = (PRICE - bound) * (variance + 0.5 * size * drop) / drop - 0.5 * drop
     passes[n < n_without_change(theta, beta=beta)] = math.inf
@@ -112,8 +111,6 @@ def repeats_sequential(
     ('futility', 100)
     """
     rates = {"alpha": alpha, "beta": beta}
-    if not len(repeats.sizes):
-        return open_result(repeats)
     plan, walks = _walks(repeats, theta=theta, discordance=discordance, **rates)
     stop = _decisive(walks)
     outcome, unit = stop.outcome, stop.unit
@@ -132,17 +129,18 @@ def repeats_sequential(
     lower = min(bets.two_sided[0], estimate, difference, upper)
     seen = None if rejected else theta
     if outcome.at_end:
-        least = detectable_drop(beginning, n=repeats.n_max, cost=COST, **rates)
-        seen = None if least is None else max(theta, least)
-    thresholds = [walk.threshold for walk in walks if walk.unit == unit]
-    sums = [threshold for threshold in thresholds if threshold is not None]
+        drop = detectable_drop(beginning, n=repeats.n_max, cost=COST, **rates)
+        seen = None if drop is None else max(theta, drop)
+    here = [walk for walk in walks if walk.unit == unit]
+    least = [(walk.repeats, critical) for walk in here if (critical := walk.outcome.critical) is not None]
+    sums = [sum_at(one, unit + 1, critical - 0.5) for one, critical in least]
     return replace(
         standing,
-        threshold=min(sums) / standing.n if len(sums) == len(thresholds) else None,
+        threshold=min(sums) / standing.n if len(sums) == len(here) else None,
         theta=seen,
         sigma=spread_of(beginning.totals, beginning.sizes),
         interval=Interval(upper, (lower, upper)),
-        reasons=reasons_of(beginning, len(beginning.events)),
+        reasons=reasons_of(beginning),
         estimate=estimate,
     )
 
@@ -199,15 +197,6 @@ class _Walk:
     repeats: Repeats
     outcome: Outcome
     unit: int
-
-    @property
-    def threshold(self) -> float | None:
-        """The sum of differences (points) below which the walk fails at its unit.
-
-        It is None if no sum fails.
-        """
-        critical = self.outcome.critical
-        return None if critical is None else sum_at(self.repeats, self.unit + 1, critical - 0.5)
 
 
 def _walks(

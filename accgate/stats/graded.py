@@ -30,7 +30,6 @@ from accgate.stats.sequential import (
     Units,
     include,
     interval_without_change,
-    open_result,
     stand_at,
 )
 from accgate.stats.totals import robust_error, spread_of
@@ -258,8 +257,6 @@ def graded_test(units: Units, *, theta: float, alpha: float, beta: float, figure
     >>> r.stop, r.n
     ('futility', 94)
     """
-    if not len(units.totals):
-        return open_result(units)
     course, over = _course(units, theta, alpha, beta), units.is_whole
     seen = list[Evidence]()
     looks, result = len(looked_at(units, course)), _result if figures else _stand
@@ -441,8 +438,8 @@ def graded_next(units: Units, *, theta: float, alpha: float, beta: float) -> Nea
     z = float(course.sound_bounds(evidence)[-1])
     passes = math.nan if math.isinf(z) else _passing(units, last, z, course)[1]
     total, drop = float(units.totals.sum()), theta * int(units.samples[-1])
-    share = 1.0 if total >= passes else min(max((drop + total) / (drop + passes), 0.0), 1.0) if z < math.inf else 0.0
+    share = min(max((drop + total) / (drop + passes), 0.0), 1.0) if total < passes else 1.0
     untested = 1.0
     if math.isfinite(units.loss) or not units.totals.any():
         untested = (last + 1) / n_without_change(theta, beta=beta, loss=course.whole_loss)
-    return Near(allowed, passes, min(share, untested) if z < math.inf else min(untested, 1.0), n)
+    return Near(allowed, passes, min(share, untested), n)

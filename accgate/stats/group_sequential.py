@@ -20,11 +20,10 @@ from accgate.stats.sequential import (
     SequentialResult,
     Units,
     boundaries_at,
-    open_result,
     result_at,
     stand_at,
 )
-from accgate.stats.walk import NONE, Floats, Ints, Outcome, fair_walk, without_passes
+from accgate.stats.walk import FAIR, NONE, Floats, Ints, Outcome, fair_walk, without_passes
 
 LOOKS = 20  # more hardly stop earlier: they cost 2% of the maximum and save less than 1% of the mean
 DISCRETENESS = 1.02  # samples needed, times the normal approximation's: counts leave some of alpha unspent
@@ -126,8 +125,6 @@ def group_sequential_test(
     >>> group_sequential_test(units_of(np.zeros(1000)), theta=2.0, alpha=0.05, beta=0.2).stop
     'futility'
     """
-    if not len(units.totals):
-        return open_result(units)
     if not units.exact:
         return graded_test(units, theta=theta, alpha=alpha, beta=beta, figures=figures)
     design, over = group_design(min(looks, units.n_max), alpha, beta), units.is_whole
@@ -223,7 +220,7 @@ def _walk(units: Units, design: GroupDesign, theta: float, alpha: float) -> _Wal
     looks = looks_of(units, design, theta=theta, alpha=alpha)
     changed, spent = looks.changed, looks.spent
     at = units.events
-    steps, lost = np.ones(len(at), np.int64), np.cumsum(units.totals[at] < 0.0).astype(np.int64)
+    steps, lost = [FAIR] * len(at), np.cumsum(units.totals[at] < 0.0).astype(np.int64)
     passing = np.maximum(np.floor((looks.most / 100.0 + changed) / 2.0), NONE).astype(np.int64)
     passing[looks.unit < units.earliest] = NONE
     early = int(np.sum(looks.unit < len(units.totals) - 1)) if units.is_whole else len(looks.unit)

@@ -25,15 +25,13 @@ from accgate.stats.sequential import (
     SequentialResult,
     Units,
     boundaries_at,
-    open_result,
     result_at,
     stand_at,
 )
-from accgate.stats.walk import NONE, Floats, Ints, Outcome, fair_walk
+from accgate.stats.walk import FAIR, NONE, Floats, Ints, Outcome, fair_walk
 
 DRAWN = 300  # points of a boundary of passing, at most
 # benchmarks/optimal.py prints the error rates and the mean samples with these.
-SHORT = 1.1, 1.33  # room up to which a run that reaches its end is undecided, and from which it has passed
 SKEWED = 0.1  # log likelihood by which a run passes later if every change is a loss; in proportion if fewer are
 CONTRADICTED = 0.2  # the same if far fewer samples change than planned, so that the run alone shows the rate
 CHANCE_UNSEEN = 0.75  # share of beta for runs in which a drop of theta changed no sample
@@ -122,8 +120,7 @@ def schedule(units: Units, *, theta: float, alpha: float, beta: float, discordan
     room = np.minimum(units.n_max / per, LONGEST)
     passed = np.minimum(np.maximum.accumulate(n / per / room), 1.0)
     whole = np.maximum(room, np.minimum(units.n_max / at_expected, LONGEST))
-    short = np.clip((SHORT[1] - room) / (SHORT[1] - SHORT[0]), 0.0, 1.0)
-    bound, spent = bounds_at(passed, whole, room, short, alpha=alpha, beta=beta)
+    bound, spent = bounds_at(passed, whole, room, alpha=alpha, beta=beta)
     bound -= SKEWED * drop / rate + CONTRADICTED * np.clip(2.0 * (expected / rate - 1.0), 0.0, 1.0)
     full = n / per >= LONGEST
     last = int(np.argmax(full)) if full.any() else len(n) - 1
@@ -148,8 +145,7 @@ def expected_samples(n: int, theta: float, *, discordance: float, alpha: float, 
     drop = theta / 100.0
     rate, k = np.array([min(max(discordance, drop), 1.0)]), quantile_sum(alpha, beta)
     exact, normal = (float(each[0]) for each in (_needed(rate, drop, alpha, beta), k * k * rate / drop**2))
-    room = n / exact
-    healthy, dropped = mean_samples(room, alpha=alpha, beta=beta, ends=room >= SHORT[1])
+    healthy, dropped = mean_samples(n / exact, alpha=alpha, beta=beta)
     return min(max(healthy * exact, 1.0), float(n)), min(max(dropped * normal, 1.0), float(n))
 
 
@@ -188,8 +184,6 @@ def gsprt_test(
     >>> r.stop, r.n
     ('futility', 94)
     """
-    if not len(units.totals):
-        return open_result(units)
     plan = schedule(units, theta=theta, alpha=alpha, beta=beta, discordance=discordance)
     passing = Passing(units, plan, theta, beta)
     outcome, before = _walk(units, plan, passing, alpha)
@@ -262,7 +256,7 @@ def _walk(units: Units, plan: Schedule, passing: Passing, alpha: float) -> tuple
     before = before_each(at, plan.last - plan.over)
     lost: Ints = np.cumsum(units.totals[at] < 0.0, dtype=np.int64)
     cuts = passing.largest(before)
-    return fair_walk(np.ones(len(at), np.int64), lost, plan.allowed[at], cuts, alpha=alpha), before
+    return fair_walk([FAIR] * len(at), lost, plan.allowed[at], cuts, alpha=alpha), before
 
 
 def before_each(at: Ints, last: int) -> Ints:

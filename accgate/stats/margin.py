@@ -17,7 +17,7 @@ from accgate.stats.paired import exact_result
 from accgate.stats.power import quantile
 from accgate.stats.result import Interval, TestResult
 from accgate.stats.search import halve, least_of_each
-from accgate.stats.sequential import SequentialResult, Units, median_difference, open_result, stand_at
+from accgate.stats.sequential import SequentialResult, Units, median_difference, stand_at
 from accgate.stats.walk import Bools, Floats, Ints, Stop, walk_at
 
 LOOKS = (0.3, 0.5, 0.7, 1.0)  # shares of the samples at which a run with a margin is looked at
@@ -205,7 +205,7 @@ def margin_looks(
                 interval=result.interval,
                 estimate=None if is_last else _estimate(units, n, margin, theta, alpha, levels),
             )
-    return replace(open_result(units), n=samples)
+    return SequentialResult(0.0, 1.0, None, None, None, None, n=samples, n_max=units.n_max, open=True)
 
 
 def _passing_levels(alpha: float, beta: float, *, certify: bool) -> tuple[float, ...]:

@@ -5,7 +5,6 @@ unconditional test (`unconditional.py`) rejects if the mid-p is at most a limit 
 """
 
 import math
-from bisect import bisect_left
 from collections.abc import Callable
 from functools import lru_cache, partial
 from typing import Any
@@ -15,7 +14,7 @@ import numpy.typing as npt
 
 from accgate.stats import special
 from accgate.stats.power import N_LIMIT, ceiling, one_sample_n, paired_binary_effect, paired_sd, quantile
-from accgate.stats.search import halve
+from accgate.stats.search import halve, least_near
 from accgate.stats.walk import Floats, Ints
 
 LeastLosses = Callable[[Ints], Ints]  # for each count of changed pairs the least losses that reject; m + 1 for none
@@ -70,8 +69,6 @@ def _least(m: Ints, limit: float, tail: Callable[[Ints, Ints], Floats]) -> Ints:
 
     Blocks of answers are cached, because a search for theta needs the same m many times.
     """
-    if not m.size:
-        return m
     first, last = int(m.min()) // BLOCK, int(m.max()) // BLOCK
     if last - first > m.size:  # few and far apart
         return _least_searched(m, limit, tail)
@@ -185,11 +182,7 @@ def paired_n(theta: float, *, discordance: float, alpha: float, beta: float, lea
     low, high = max(1, math.floor(0.8 * normal)), normal + ceiling(LOST_PAIRS / theta)
     if high > N_LIMIT or normal * max(discordance, theta / 100.0) > COUNTED:
         return high
-    while not reaches(high):
-        low, high = high + 1, math.ceil(1.2 * high)
-    while low > 1 and reaches(low):
-        low, high = math.floor(0.8 * low), low
-    return low + bisect_left(range(low, high), True, key=reaches)
+    return least_near(reaches, low, high)
 
 
 def mcnemar_power(n: int, theta: float, *, discordance: float, alpha: float) -> float:

@@ -33,7 +33,7 @@ class VarianceParts:
     """
 
     between: float | None
-    within: float | None
+    within: float
     error_now: float | None
     error_2x: float | None
     error_4x: float | None
@@ -105,8 +105,6 @@ def estimate_sigma(scores: Floats, *, confidence: float = 0.95) -> Estimate:
     (48.85, 48.2, 49.36)
     """
     n = len(scores)
-    if n == 0:
-        return Estimate(None, None, None, ("there are no scores",))
     if np.all((scores == 0.0) | (scores == 100.0)):
         return _binary_sigma(int(np.count_nonzero(scores)), n, confidence)
     if n == 1:
@@ -164,8 +162,6 @@ def estimate_discordance(a: Floats, b: Floats, *, confidence: float = 0.95) -> E
     (0.03, 0.0062, 0.0852)
     """
     n = len(a)
-    if n == 0:
-        return Estimate(None, None, None, ("there are no scores",))
     count = int(np.count_nonzero(a != b))
     return Estimate(count / n, *clopper_pearson(count, n, confidence=confidence))
 
@@ -176,7 +172,7 @@ def discordance_of_repeats(values: Floats, *, confidence: float = 0.95) -> Estim
     Parameters
     ----------
     values : array of shape (n, k)
-        Scores of n samples, each answered k times.
+        Scores of n samples, each answered k times, at least twice.
     confidence : float
         Of the two-sided interval.
 
@@ -196,10 +192,6 @@ def discordance_of_repeats(values: Floats, *, confidence: float = 0.95) -> Estim
     0.25
     """
     n, k = values.shape
-    if n == 0 or k == 0:
-        return Estimate(None, None, None, ("there are no scores",))
-    if k == 1:
-        return Estimate(None, None, None, ("one repeat cannot show how answers change",))
     pairs = k * (k - 1) // 2
     differing = np.zeros(n)
     for lag in range(1, k):
@@ -220,7 +212,7 @@ def variance_parts(values: Floats) -> VarianceParts:
     Parameters
     ----------
     values : array of shape (n, k)
-        Scores in points of n questions, each answered k times.
+        Scores in points of n questions, each answered k times, at least twice.
 
     Notes
     -----
@@ -238,15 +230,10 @@ def variance_parts(values: Floats) -> VarianceParts:
     (1666.7, 1250.0, 23.94, 20.41)
     """
     n, k = values.shape
-    if n == 0 or k == 0:
-        return VarianceParts(None, None, None, None, None, None, ("there are no scores",))
-    within = float(values.var(axis=1, ddof=1).mean()) if k > 1 else None
+    within = float(values.var(axis=1, ddof=1).mean())
     if n == 1:
         return VarianceParts(None, within, None, None, None, None, ("one question has no variance between questions",))
     of_means = float(values.mean(axis=1).var(ddof=1))
-    if within is None:
-        reason = "one repeat cannot separate the variance between questions from that of repeated answers"
-        return VarianceParts(None, None, math.sqrt(of_means / n), None, None, None, (reason,))
     between = max(of_means - within / k, 0.0)
     reasons = () if of_means >= within / k else ("the questions differ no more than repeated answers do",)
     now, at_2x, at_4x, limit = (math.sqrt((between + within / (k * more)) / n) for more in (1, 2, 4, math.inf))

@@ -26,6 +26,8 @@ LOOSEST = 0.15, 0.4  # alpha and beta: at larger ones hardly any look is worth i
 ACCURACY = 2e-3  # of both error rates, relative
 FAR = 1e3  # a bound that is never met
 LONGEST = 1.45  # samples of a run, in those of the test at a fixed n: more are not used
+# benchmarks/optimal.py prints the error rates and the mean samples with these.
+SHORT = 1.1, 1.33  # room up to which a run that reaches its end is undecided, and from which it has passed
 ROOMS = {True: (1.2, 1.3, LONGEST), False: (0.4, 0.6, 0.8, 1.1, LONGEST)}  # the rooms that are solved
 
 
@@ -104,20 +106,20 @@ def _costs(walk: RatioWalk, alpha: float, beta: float) -> tuple[float, float]:
     return float(np.exp(costs[0])), float(np.exp(costs[1]))
 
 
-def bounds_at(
-    passed: Floats, whole: Floats, short: Floats, share: Floats, *, alpha: float, beta: float
-) -> tuple[Floats, Floats]:
+def bounds_at(passed: Floats, whole: Floats, room: Floats, *, alpha: float, beta: float) -> tuple[Floats, Floats]:
     """Return the bound of passing and the share of alpha spent.
 
     The bound is a log likelihood ratio. All arguments are arrays of one shape. `passed` is the share of the run so far.
     The result mixes two tests: one in which runs pass at their end, with the room `whole`, and one in which they end
-    undecided, with the room `short` and the weight `share`. Rooms between those in `ROOMS` are interpolated.
+    undecided, with `room`. The second counts more the smaller this room is (`SHORT`). Rooms between those in `ROOMS`
+    are interpolated.
     """
     times = np.arange(LOOKS + 1) / LOOKS
     bound, spent = np.zeros_like(passed), np.zeros_like(passed)
-    for ends, room, part in ((True, whole, 1.0 - share), (False, short, share)):
+    undecided = np.clip((SHORT[1] - room) / (SHORT[1] - SHORT[0]), 0.0, 1.0)
+    for ends, own, part in ((True, whole, 1.0 - undecided), (False, room, undecided)):
         rooms = ROOMS[ends]
-        place = np.interp(room, rooms, np.arange(len(rooms)))
+        place = np.interp(own, rooms, np.arange(len(rooms)))
         for i in range(len(rooms)):
             weight = part * np.maximum(1.0 - np.abs(place - i), 0.0)
             if weight.any():
@@ -127,14 +129,15 @@ def bounds_at(
     return bound, spent
 
 
-def mean_samples(room: float, *, alpha: float, beta: float, ends: bool) -> tuple[float, float]:
+def mean_samples(room: float, *, alpha: float, beta: float) -> tuple[float, float]:
     """Return the mean samples without a drop and after one.
 
     They are multiples of what the test at a fixed n needs.
 
-    >>> [round(mean, 2) for mean in mean_samples(0.7, alpha=0.05, beta=0.2, ends=False)]
-    [0.31, 0.4]
+    >>> [[round(mean, 2) for mean in mean_samples(room, alpha=0.05, beta=0.2)] for room in (0.7, 1.2)]
+    [[0.31, 0.4], [0.39, 0.53]]
     """
+    ends = room >= SHORT[1]
     tests = [optimal_test(alpha, beta, each, ends=ends) for each in ROOMS[ends]]
     means = [[test.healthy for test in tests], [test.dropped for test in tests]]
     healthy, dropped = (float(np.interp(room, ROOMS[ends], each)) for each in means)

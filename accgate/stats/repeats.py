@@ -8,7 +8,7 @@ of differences depends on no unknown parameter.
 """
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -18,7 +18,7 @@ from accgate.stats.betting import share_evidence
 from accgate.stats.clusters import visible_in_clusters
 from accgate.stats.mcnemar import mcnemar_power
 from accgate.stats.odds import Limits
-from accgate.stats.result import TestResult, strictest
+from accgate.stats.result import Interval, TestResult
 from accgate.stats.search import halve
 from accgate.stats.totals import spread_of
 from accgate.stats.walk import Bools, Floats, rejection_count, trim, walk_at
@@ -77,36 +77,46 @@ def repeats_exact(repeats: Repeats, *, alpha: float, beta: float) -> TestResult:
     >>> r.p_value, round(r.difference, 4), round(r.threshold, 4)
     (0.03125, -5.0, -3.25)
     """
-    least = detectable_drop(repeats, alpha=alpha, beta=beta)
-    result = strictest([_exchange_test(each, alpha) for each in repeats.exchanges])
-    return replace(result, theta=least, reasons=reasons_of(repeats, len(repeats.events)))
+    tests = [_exchange_test(each, alpha) for each in repeats.exchanges]
+    thresholds = [threshold for _, threshold, _ in tests if threshold is not None]
+    high, low = max(limits.one_sided for *_, limits in tests), min(limits.two_sided[0] for *_, limits in tests)
+    return TestResult(
+        difference=float(repeats.totals.sum()) / int(repeats.sizes.sum()),
+        p_value=max(p_value for p_value, *_ in tests),
+        threshold=min(thresholds) if len(thresholds) == len(tests) else None,
+        theta=detectable_drop(repeats, alpha=alpha, beta=beta),
+        sigma=spread_of(repeats.totals, repeats.sizes),
+        interval=Interval(high, (low, high)),
+        reasons=reasons_of(repeats),
+    )
 
 
-def _exchange_test(repeats: Repeats, alpha: float) -> TestResult:
-    """Test one way to exchange answers exactly, without theta."""
+def _exchange_test(repeats: Repeats, alpha: float) -> tuple[float, float | None, Interval]:
+    """Test one way to exchange answers exactly.
+
+    Return the p-value, the threshold and the interval.
+    """
     base, mass = sum_masses(repeats)
     position = int(repeats.lost.sum())
     tail = np.cumsum(mass[::-1])[::-1]
     p_value = min(float(tail[min(max(position - base, 0), len(mass) - 1)]), 1.0)
     count = rejection_count(mass, alpha)
     critical = base + len(mass) - count if count else None
-    n, units, events = int(repeats.sizes.sum()), len(repeats.sizes), len(repeats.events)
-    difference = float(repeats.totals.sum()) / n
-    outcome = walk_at(events, position, [], mass, base)
+    n, units = int(repeats.sizes.sum()), len(repeats.sizes)
+    outcome = walk_at(len(repeats.events), position, [], mass, base)
     rejected = critical is not None and position >= critical
-    interval = Limits(repeats, units, outcome, difference).interval(alpha, rejected=rejected)
-    threshold = None if critical is None else sum_at(repeats, units, critical - 0.5) / n
-    return TestResult(difference, p_value, threshold, None, spread_of(repeats.totals, repeats.sizes), interval)
+    limits = Limits(repeats, units, outcome, float(repeats.totals.sum()) / n).interval(alpha, rejected=rejected)
+    return p_value, None if critical is None else sum_at(repeats, units, critical - 0.5) / n, limits
 
 
-def reasons_of(repeats: Repeats, events: int) -> tuple[str, ...]:
+def reasons_of(repeats: Repeats) -> tuple[str, ...]:
     """Return reasons about the units of the test.
 
     They say whether clusters are the units, and whether none of them changed.
     """
     units = len(repeats.sizes)
     clusters = (f"{units:,} clusters are the units of the test",) if units < repeats.sizes.sum() else ()
-    return clusters if events else (*clusters, "no sample changed its score")
+    return clusters if len(repeats.events) else (*clusters, "no sample changed its score")
 
 
 def sum_at(repeats: Repeats, units: int, lost: float) -> float:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -78,25 +77,3 @@ class TestResult:
         interval = None if self.interval is None else self.interval.negate()
         threshold = None if self.threshold is None else 0.0 - self.threshold
         return replace(self, difference=0.0 - self.difference, threshold=threshold, interval=interval)
-
-
-def strictest(results: Sequence[TestResult]) -> TestResult:
-    """Combine tests of the same difference into the strictest.
-
-    It rejects if all of them do. Its theta is the largest of theirs, and its interval contains all of theirs.
-    """
-    first, *_ = results
-    thresholds = [each.threshold for each in results if each.threshold is not None]
-    thetas = [each.theta for each in results if each.theta is not None]
-    intervals = [each.interval for each in results if each.interval is not None]
-    interval = None
-    if intervals:
-        high = max(each.one_sided for each in intervals)
-        interval = Interval(high, (min(each.two_sided[0] for each in intervals), high))
-    return replace(
-        first,
-        p_value=max(each.p_value for each in results),
-        threshold=min(thresholds) if len(thresholds) == len(results) else None,
-        theta=max(thetas) if len(thetas) == len(results) else None,
-        interval=interval,
-    )

@@ -1,14 +1,18 @@
 """Searches for the place from which a condition holds.
 
-For one whole number use `bisect` with a key instead.
+For one whole number in a known range use `bisect` with a key instead.
 """
 
+import math
+from bisect import bisect_left
 from collections.abc import Callable
 
 import numpy as np
 import numpy.typing as npt
 
 from accgate.stats.walk import Bools, Ints
+
+SHARE = 1e-10  # of a zero's size, to which it is found: far below what any test can tell
 
 
 def halve(
@@ -30,16 +34,16 @@ def halve(
     return low, high
 
 
-def zero_between(rising: Callable[[float], float], low: float, high: float, *, width: float, share: float) -> float:
+def zero_between(rising: Callable[[float], float], low: float, high: float, *, width: float) -> float:
     """Find the zero of a function that rises from `low` to `high`.
 
     The function must be at most 0 at `low` and at least 0 at `high`, which may be the smaller number; its values may be
-    infinite. The search ends when the zero is known to within `width` plus `share` of its size. It interpolates by the
+    infinite. The search ends when the zero is known to within `width` plus `SHARE` of its size. It interpolates by the
     inverse parabola where the last three points allow it, and halves elsewhere.
 
     Reference: Chandrupatla 1997, Advances in Engineering Software 28.
 
-    >>> round(zero_between(lambda x: x**3 - 2.0, 0.0, 8.0, width=1e-12, share=1e-10), 8)
+    >>> round(zero_between(lambda x: x**3 - 2.0, 0.0, 8.0, width=1e-12), 8)
     1.25992105
     """
     a, b, step = high, low, 0.5
@@ -50,7 +54,7 @@ def zero_between(rising: Callable[[float], float], low: float, high: float, *, w
         if ((at_a := rising(a)) > 0.0) != (at_c > 0.0):
             c, at_c, b, at_b = b, at_b, c, at_c
         best = a if abs(at_a) < abs(at_b) else b
-        least = (width + share * abs(best)) / abs(b - a)
+        least = (width + SHARE * abs(best)) / abs(b - a)
         if least > 0.5:
             return best
         x_share, y_share = (a - b) / (c - b), (at_a - at_b) / (at_c - at_b)
@@ -60,6 +64,21 @@ def zero_between(rising: Callable[[float], float], low: float, high: float, *, w
             step += (c - a) / (b - a) * at_a / (at_c - at_a) * at_b / (at_c - at_b)
         step = min(max(step, least), 1.0 - least)
     return b if at_a else a
+
+
+def least_near(holds: Callable[[int], bool], low: int, high: int) -> int:
+    """Find the least whole number of 1 or more from which a condition holds.
+
+    It is expected between `low` and `high`, beyond which numbers a fifth larger or smaller are tried in turn.
+
+    >>> least_near(lambda n: n * n >= 400, 2, 3)
+    20
+    """
+    while not holds(high):
+        low, high = high + 1, math.ceil(1.2 * high) + 1
+    while low > 1 and holds(low):
+        low, high = math.floor(0.8 * low), low
+    return low + bisect_left(range(low, high), True, key=holds)
 
 
 def least_of_each(holds: Callable[[Ints], npt.ArrayLike], most: Ints) -> Ints:

@@ -206,11 +206,6 @@ def boundaries_at(units: Units, outcome: Outcome, passes: tuple[Floats, Floats])
     return Boundaries(fails, tuple(zip(*(values.tolist() for values in passes), strict=True)))
 
 
-def open_result(run: Sampled) -> SequentialResult:
-    """Return the open result of a run without a finished unit."""
-    return SequentialResult(0.0, 1.0, None, None, None, None, ("nothing has finished",), n_max=run.n_max, open=True)
-
-
 def stand_at(units: Units, unit: int, p_value: float, stop: Stop, *, is_open: bool) -> SequentialResult:
     """Return where a run stands after this unit, without figures for reports."""
     n, total = int(units.sizes[: unit + 1].sum()), float(units.totals[: unit + 1].sum())

@@ -18,6 +18,7 @@ Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 Stop = Literal["regression", "futility", "end"]
 NONE = -1  # no cut: no sum stops for futility
+FAIR = np.array([0.5, 0.5])  # the masses of a change that is as likely gained as lost
 NEGLIGIBLE = 1e-280  # mass that is dropped; far confidence limits rest on masses nearly as small
 
 
@@ -60,15 +61,14 @@ class Outcome:
 
 
 def fair_walk(
-    steps: Ints | Sequence[Floats], lost: Ints, allowed: Floats, cuts: Ints, *, alpha: float, binding: bool = True
+    steps: Sequence[Floats], lost: Ints, allowed: Floats, cuts: Ints, *, alpha: float, binding: bool = True
 ) -> Outcome:
     """Follow the sum lost through its boundaries, and its null distribution along with it.
 
     Parameters
     ----------
-    steps : int array of shape (K,), or K arrays
-        Size of each change in lattice units, in the order of the events: lost or gained with equal chance. Or the
-        null masses of what each event loses, 0, 1, 2 and so on lattice units.
+    steps : K arrays
+        Null masses of what each event loses, 0, 1, 2 and so on lattice units; `FAIR` for a change of one unit.
     lost : int array of shape (K,)
         Sum of the sizes that were lost, after each event.
     allowed : array of shape (K,)
@@ -90,7 +90,7 @@ def fair_walk(
     --------
     Four changes, looked at only at the end: McNemar's exact test, P(Bin(4, 1/2) >= 4).
 
-    >>> o = fair_walk(np.ones(4, int), np.array([1, 2, 3, 4]), np.zeros(4), np.full(5, NONE), alpha=0.1)
+    >>> o = fair_walk([FAIR] * 4, np.array([1, 2, 3, 4]), np.zeros(4), np.full(5, NONE), alpha=0.1)
     >>> o.stop, o.critical, o.p_value
     ('regression', 4, 0.0625)
     """
@@ -110,7 +110,7 @@ def fair_walk(
             return ended(event, "futility")
         if binding and cut >= base:
             mass, base = mass[cut + 1 - base :], cut + 1
-        mass = np.convolve(mass, step) if isinstance(step, np.ndarray) else _take_step(mass, int(step))
+        mass = np.convolve(mass, step)
         position = int(lost[event])
         room = allowed[event] - spent
         count = rejection_count(mass, room)
@@ -134,7 +134,7 @@ def fair_walk(
     return ended(len(steps), stop, at_end=True)
 
 
-def without_passes(outcome: Outcome, steps: Ints | Sequence[Floats], lost: Ints, cuts: Ints) -> Outcome:
+def without_passes(outcome: Outcome, steps: Sequence[Floats], lost: Ints, cuts: Ints) -> Outcome:
     """Return an outcome with the masses of walks that no cut stopped.
 
     The walk was not `binding`. The p-value stays. Estimates and limits need these masses, because they rest on where
@@ -145,9 +145,7 @@ def without_passes(outcome: Outcome, steps: Ints | Sequence[Floats], lost: Ints,
     for event in range(outcome.event):
         position = int(lost[event - 1]) if event else 0
         first = max(min(int(cuts[event]), position - 1) + 1 - base, 0)
-        base, mass = base + first, mass[first:]
-        step = steps[event]
-        mass = np.convolve(mass, step) if isinstance(step, np.ndarray) else _take_step(mass, int(step))
+        base, mass = base + first, np.convolve(mass[first:], steps[event])
         end = max(least.get(event + 1, base + len(mass)) - base, 0)
         exits.append((event + 1, base + end, mass[end:]))
         mass = mass[:end]
@@ -162,18 +160,6 @@ def walk_at(event: int, position: int, exits: list[tuple[int, int, Floats]], ali
     """
     sums = np.arange(base, base + len(alive))
     return Outcome(event, "end", True, position, None, 1.0, _exits(exits), (sums, alive))
-
-
-def _take_step(mass: Floats, step: int) -> Floats:
-    """Return the masses after a change of this size.
-
-    The change is a loss or a gain with equal probability.
-    """
-    new = np.zeros(len(mass) + step)
-    new[: len(mass)] = mass
-    new[step:] += mass
-    new *= 0.5
-    return new
 
 
 def _effective_cut(cut: int, base: int, mass: Floats, room: float) -> int:

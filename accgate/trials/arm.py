@@ -138,8 +138,7 @@ def ask(
     )
     watches = {}
     if ends is not None:
-        ended = ends
-        watches[name, check.task.name] = Watch(StopRule(lambda records: ended(mean_scores(check, records))))
+        watches[name, check.task.name] = Watch(StopRule(lambda records: ends(mean_scores(check, records))))
     run = evaluate_checks([chosen_check], RunOptions(out, resume=True, observer=observer), watches)
     (item,) = run.checks
     if item.evaluation is None or not item.evaluation.complete:

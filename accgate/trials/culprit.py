@@ -58,8 +58,7 @@ def evidence_of(samples: Sequence[Placed]) -> dict[Cell, float]:
     >>> {cell: round(value, 1) for cell, value in evidence_of(samples).items()}, culprits(samples)
     ({(4, 5): 102.3, (2, 3): 0.4}, [(4, 5)])
     """
-    counts = counts_of(samples)
-    evidence = {cell: coin_evidence(*counts[cell]) for cell in counts}
+    evidence = {cell: coin_evidence(*counts) for cell, counts in counts_of(samples).items()}
     return dict(sorted(evidence.items(), key=lambda item: -item[1]))
 
 

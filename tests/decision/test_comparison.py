@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binomtest, norm, ttest_rel
 
+from accgate.decision.check import with_gamma
 from accgate.decision.comparison import compare, compare_scores, decide
 from accgate.decision.evidence import Evidence
 from accgate.design import Design, Mean, Target
@@ -139,6 +140,13 @@ def test_degenerate_scores_have_a_defined_verdict_without_nan(reference, candida
     turned = compare(100.0 - np.array(reference), 100.0 - np.array(candidate), higher_is_better=False, **kwargs)
     assert turned.verdict == verdict
     assert_sound(turned)
+
+
+@each("higher", [True, False])
+def test_a_mean_that_fails_is_past_gamma_where_rounding_made_them_equal(higher: bool) -> None:
+    failed = compare([100.0 * higher] * 9, [100.0 - 100.0 * higher] * 9, higher_is_better=higher)
+    gamma = with_gamma(failed, failed.candidate.mean).gamma
+    assert gamma > failed.candidate.mean if higher else gamma < failed.candidate.mean
 
 
 @pytest.mark.parametrize(("theta", "verdict"), [(4.84, "inconclusive"), (4.8412, "pass")])

@@ -150,16 +150,6 @@ def test_the_order_of_sequential_and_fixed_checks_changes_nothing(place: int) ->
     assert [v.alpha_applied for v in others] == pytest.approx([0.05 * 0.75 / 3, 0.05 * 0.75 / 2])
 
 
-@each(("correction", "shares"), [("none", [1.0, 1.0, 1.0]), ("bonferroni", [1 / 3, 1 / 3, 1 / 3])])
-def test_checks_with_alphas_of_their_own_have_shares_of_these(correction: Correction, shares: list[float]) -> None:
-    alphas = [0.2, 0.05, 0.03]
-    found = decide([evidence(22, alpha=0.2), *checks([0.04, 0.04], [0.05, 0.03])], correction=correction)
-    assert [v.alpha_applied for v in found] == pytest.approx(
-        [a * share for a, share in zip(alphas, shares, strict=True)]
-    )
-    assert [v.verdict for v in found] == ["pass", "regression" if correction == "none" else "pass", "pass"]
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("correction", ["holm", "bonferroni"])
 def test_the_chance_of_any_false_failure_among_mixed_checks_is_at_most_alpha(correction: Correction) -> None:

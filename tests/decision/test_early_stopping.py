@@ -1,6 +1,5 @@
 """compare() and decide() with tests that stop early: what they use of the samples, and what they say of it."""
 
-import math
 from dataclasses import asdict, replace
 from typing import Any
 
@@ -19,7 +18,7 @@ from accgate.stats.power import GSPRT_LEAST, GSPRT_MAXIMUM
 from accgate.stats.sequential import units_of
 from tests.stats.sequences import drawn
 from tests.support.cases import each
-from tests.support.decisions import assert_sound, is_decided, one_each
+from tests.support.decisions import assert_sound, failing, is_decided, one_each
 from tests.support.decisions import compare_in_order as compare
 
 SEQUENTIAL = ["gsprt", "group-sequential", "e-process"]
@@ -217,12 +216,6 @@ def test_too_few_samples_to_see_theta_are_inconclusive_at_the_end() -> None:
 @each(("score", "n", "theta"), [(100.0 / 3.0, 500, 2.0), (100.0, 13, 2.0), (100.0, 20, 100.0)])
 def test_a_candidate_that_is_wrong_throughout_is_a_regression(test: Any, score: float, n: int, theta: float) -> None:
     assert compare(np.full(n, score), np.zeros(n), test=test, theta=theta).verdict == "regression"
-
-
-def failing(found: Evidence, failed: np.ndarray) -> Evidence:
-    values = found.candidate.values.copy()
-    values[failed] = math.nan
-    return replace(found, candidate=replace(found.candidate, values=values))
 
 
 @by_test

@@ -11,10 +11,9 @@ from scipy.stats import binom
 
 from accgate.decision.comparison import compare, compare_scores, compare_statistic
 from accgate.design import Design
-from accgate.records.scores import Scores
 from accgate.verdict import Verdict
 from tests.support.cases import each
-from tests.support.decisions import unconditional_p
+from tests.support.decisions import one_each, unconditional_p
 
 RIGHT, WRONG = 100.0, 0.0
 EARLY = [{"test": test, "theta": 8.0} for test in ("gsprt", "group-sequential", "e-process")]
@@ -139,13 +138,12 @@ def test_with_several_answers_too(answers: int, own: int, early: bool) -> None:
             sides = [RIGHT * (rng.random((n, k)) < share * (1.0 - d)) for k, d in ((answers, 0.0), (own, drop))]
             if seed == 0:
                 sides = [np.full((n, answers), RIGHT), np.full((n, own), RIGHT)]
-            ids = tuple(map(str, range(n)))
             design = Design(theta=5.0 if early else None, early_stopping=early)
-            reference, candidate = (Scores(ids, side) for side in sides)
+            reference, candidate = map(one_each, sides)
             verdict = compare_scores(reference, candidate, design, order="given")
             worst = candidate.values.copy()
             worst[: verdict.n] = WRONG
-            all_lost = compare_scores(reference, Scores(ids, worst), design, order="given")
+            all_lost = compare_scores(reference, one_each(worst), design, order="given")
             assert_exact(verdict, all_lost.verdict == "regression" and all_lost.n <= verdict.n)
             failed += verdict.verdict == "regression"
     assert failed

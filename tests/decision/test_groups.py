@@ -14,10 +14,10 @@ from accgate.design import Design, Mean
 from accgate.errors import BadInput
 from accgate.records.scores import Scores
 from accgate.stats import bootstrap
-from accgate.stats.sequential import units_of
 from accgate.verdict import CandidateSummary, GroupFigures, ReferenceSummary, Verdict
 from accgate.verdict.figures import NO_GROUP, Groups
 from tests.support.cases import each
+from tests.support.decisions import failing, one_each
 
 G, SIZE = 57, 40  # subjects of MMLU, with samples of each
 BOOTSTRAPPED = 15  # groups whose bootstrap is computed, which takes long
@@ -28,10 +28,9 @@ def evidence_of(difference: np.ndarray, labels: list[str], **keys: Any) -> Evide
     values = np.asarray(difference, dtype=float).reshape(len(difference), -1)
     binary = bool(np.isin(values, (-100.0, 0.0, 100.0)).all())
     before = np.where(values > 0.0, 0.0, 100.0) if binary else np.full_like(values, 50.0)
-    ids = tuple(map(str, range(len(values))))
-    groups = dict(zip(ids, labels, strict=True))
-    sides = Scores(ids, before + values), Scores(ids, before)
-    return Evidence(sides[0], sides[1], keys.pop("design", Design()), groups=groups, **keys)
+    candidate, reference = one_each(before + values), one_each(before)
+    groups = dict(zip(candidate.ids, labels, strict=True))
+    return Evidence(candidate, reference, keys.pop("design", Design()), groups=groups, **keys)
 
 
 def groups_of(evidence: Evidence, *, stop: Any = None) -> Groups:
@@ -82,9 +81,7 @@ def test_figures_of_single_right_and_wrong_answers_are_those_of_independent_form
 
 def test_a_failed_sample_gives_its_group_the_less_sure_p() -> None:
     evidence = evidence_of(np.array(changes(20, 0, 60) + changes(0, 0, 60)), ["law"] * 60 + ["art"] * 60)
-    values = evidence.candidate.values.copy()
-    values[59] = np.nan  # right in the reference: 21 lost at worst, 20 at best
-    row = row_of(groups_of(replace(evidence, candidate=Scores(evidence.candidate.ids, values))), "law")
+    row = row_of(groups_of(failing(evidence, 59)), "law")  # right in the reference: 21 lost at worst, 20 at best
     assert (row.errors, row.p_value) == (1, pytest.approx(2.0 * 0.5**20))
 
 
@@ -232,16 +229,23 @@ def test_failed_samples_widen_the_interval_of_their_group_to_both_ends() -> None
     d = np.array(changes(16, 0, 40) + changes(0, 0, 40))
     evidence = evidence_of(d, labels)
     assert row_of(groups_of(evidence), "law").stands_out
-    values = evidence.candidate.values.copy()
-    values[:16] = np.nan
-    groups = groups_of(replace(evidence, candidate=replace(evidence.candidate, values=values)))
+    failed = failing(evidence, slice(16))
+    groups = groups_of(failed)
     law, rest = row_of(groups, "law"), row_of(groups, "rest")
     assert (law.errors, law.difference, law.p_value, law.stands_out) == (16, -40.0, 1.0, False)
     assert covers(law, -40.0)
     assert covers(law, 0.0)
     assert (rest.errors, rest.difference) == (0, 0.0)
-    unbounded = replace(evidence, candidate=replace(evidence.candidate, values=values), worst=None, best=None)
+    unbounded = replace(failed, worst=None, best=None)
     assert add_groups(unbounded, decide([unbounded])[0]).groups is None
+
+
+def test_where_lower_is_better_failed_samples_widen_the_interval_downwards() -> None:
+    lower: dict[str, Any] = {"worst": 100.0, "best": 0.0, "design": Design(higher_is_better=False)}
+    evidence = evidence_of(np.array(changes(0, 16, 40) + changes(0, 0, 40)), ["law"] * 40 + ["rest"] * 40, **lower)
+    law = row_of(groups_of(failing(evidence, slice(16))), "law")
+    assert covers(law, 40.0)
+    assert covers(law, 0.0)
 
 
 def test_one_group_or_a_reference_without_samples_has_no_table_and_too_many_groups_a_note() -> None:
@@ -282,4 +286,3 @@ def test_limits_of_a_group_never_leave_out_its_own_difference() -> None:
         d = 100.0 * np.where(rng.random(300) < 0.3 + drift * np.linspace(-1, 1, 300), -1.0, 0.0)
         groups = groups_of(evidence_of(d, ["law"] * 150 + ["art"] * 150), stop="end")
         assert all(covers(row, row.difference) for row in groups.rows)
-        assert len(units_of(d).totals) == 300

@@ -34,14 +34,14 @@ def rank_of(n: int, seed: int, clusters: list[str] | None = None) -> list[int]:
 @pytest.mark.slow
 @each("test", ["gsprt", "group-sequential", "e-process"])
 def test_a_sorted_array_of_healthy_runs_fails_no_more_often_than_alpha(test: Any) -> None:
-    """Taken as given, losses come first: most runs would fail. Standard error of the share at 0.05: 0.022."""
+    """Taken as given, losses come first: most runs would fail."""
     random, alpha = np.random.default_rng(5), 0.05
     share: dict[str, float] = {}
-    for order, runs in (("random", 100), ("given", 12)):
+    for order, runs in (("random", 40), ("given", 6)):
         rules: dict[str, Any] = {"test": test, "theta": 5.0, "alpha": alpha, "order": order}
         verdicts = [compare(*healthy(random, 400, 0.2), seed=run, **rules).verdict for run in range(runs)]
         share[order] = verdicts.count("regression") / runs
-    assert share["random"] <= alpha + 3.0 * math.sqrt(alpha * (1.0 - alpha) / 100)
+    assert share["random"] <= alpha + 3.0 * math.sqrt(alpha * (1.0 - alpha) / 40)
     assert share["given"] > 0.5
 
 
@@ -79,22 +79,6 @@ def test_at_a_fixed_n_the_order_changes_nothing_and_another_order_is_refused() -
     assert compare(reference, candidate, order="given") == compare(reference, candidate)
     with pytest.raises(BadInput, match="order is 'sorted'; give one of random, given"):
         compare([100.0], [100.0], order="sorted")  # type: ignore[arg-type]
-
-
-@pytest.mark.slow
-def test_scores_in_between_fail_early_only_after_50_changes_and_at_the_end_after_fewer() -> None:
-    random, early, late = np.random.default_rng(9), 0, 0
-    for _ in range(40):
-        reference = random.uniform(30.0, 90.0, 300)
-        lost = np.where(random.random(300) < random.choice([0.08, 0.5]), random.uniform(5.0, 25.0, 300), 0.0)
-        verdict = compare(reference, reference - lost, test="group-sequential", theta=6.0, order="given")
-        if verdict.verdict != "regression":
-            continue
-        early += verdict.is_early
-        late += not verdict.is_early and verdict.lost < 50
-        assert verdict.lost >= 50 or not verdict.is_early
-    assert early > 6
-    assert late > 2
 
 
 @pytest.mark.parametrize(("count", "stops"), [(29, False), (30, True)])

@@ -1,7 +1,7 @@
 """How near a decision is: the limits that a run shows are those that its test decides by."""
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -12,17 +12,15 @@ from accgate.decision.check import decide_check
 from accgate.decision.evidence import Evidence
 from accgate.decision.progress import early_stop, expecting
 from accgate.design import Design, Mean
-from accgate.evaluation.assignment import Comparison, Limits
+from accgate.evaluation.assignment import Comparison, Limits, Observer
 from accgate.gate import run
 from accgate.planning.checks import plan_checks
-from accgate.planning.cost import Speed
 from accgate.records.file import Record
-from accgate.records.scores import Scores
 from accgate.stats.gsprt import n_without_change
 from accgate.stats.names import TestName
 from tests.stats.sequences import drawn
 from tests.support.cases import each
-from tests.support.decisions import limits_after
+from tests.support.decisions import limits_after, one_each
 from tests.support.gates import RIGHT, Project, right_but
 
 N, ALPHA = 1200, 0.05
@@ -33,11 +31,10 @@ def evidence_after(
     higher: bool = True,
 ) -> Evidence:  # fmt: skip
     """The evidence after these differences from scores of 50, or from 0 and 100."""
-    ids = tuple(map(str, range(len(differences))))
     whole = bool(np.isin(differences, (-100.0, 0.0, 100.0)).all())
     base = np.where(differences > 0.0, 0.0, 100.0) if whole else np.full(len(differences), 50.0)
     sides = (base + differences, base) if higher else (100.0 - base - differences, 100.0 - base)
-    scores, reference = (Scores(ids, values[:, None]) for values in sides)
+    scores, reference = map(one_each, sides)
     design = Design(test=test, theta=4.0, higher_is_better=higher)
     return Evidence(scores, reference, design, n_max=n_max, clusters=clusters, binary=whole)
 
@@ -100,9 +97,8 @@ def test_every_sequential_test_says_how_near_it_is(test: TestName, kind: str, dr
 
 def test_a_test_of_all_samples_failed_samples_and_a_reference_without_scores_have_no_limits() -> None:
     early = Design(theta=4.0, early_stopping=True)
-    values = np.full((50, 1), 100.0)
-    scores = Scores(tuple(map(str, range(50))), values)
-    failed = Scores(scores.ids, np.where(np.arange(50)[:, None] == 7, np.nan, values))
+    scores = one_each([100.0] * 50)
+    failed = one_each([100.0] * 49 + [math.nan])
     for candidate, reference, design in (
         (scores, scores, Design(theta=4.0)), (scores, scores, Design(early_stopping=True)), (failed, scores, early),
         (scores, Mean(90.0, 50), early),
@@ -111,7 +107,7 @@ def test_a_test_of_all_samples_failed_samples_and_a_reference_without_scores_hav
     assert limits_after(Evidence(scores, scores, early, n_max=60), ALPHA) is not None
 
 
-class Watching:
+class Watching(Observer):
     """An observer that notes what it is told, and looks at the limits after every record."""
 
     def __init__(self) -> None:
@@ -122,8 +118,6 @@ class Watching:
     def compares(self, comparison: Comparison) -> None:
         self.comparison = comparison
         self.told.append("compares")
-
-    def measures(self, speed: Callable[[], Speed | None]) -> None: ...
 
     def started(self, model: str, task: str, total: int, kept: Sequence[Record]) -> None:
         self.told.append(f"started {model} / {task} of {total}, {len(kept)} kept")
@@ -190,3 +184,8 @@ def test_limits_on_tokens_and_seconds_put_the_expected_end_off_and_no_early_stop
     stop.least = 400  # as the limits of its reference say
     assert (expecting(check, stop).expected_n_healthy, expecting(check, None).expected_n_healthy) == (400, None)
     assert check.expected_n_healthy < 400
+    ids, rest = check.task.samples.ids[:100], ("4", "4", "4", "stop", 9, 9, 0.1, None)
+    records = [Record(id_, 0, RIGHT, *rest, reading="read") for id_ in ids]
+    assert not stop(records)
+    stop.least = 100
+    assert stop(records)

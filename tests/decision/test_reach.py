@@ -11,7 +11,6 @@ from scipy.stats import binom, norm
 from accgate.decision.comparison import compare, compare_scores, compare_statistic, decide
 from accgate.decision.evidence import Evidence, SampleStatistic
 from accgate.design import Design, Mean, Target
-from accgate.records.scores import Scores
 from tests.support.cases import each
 from tests.support.decisions import one_each, unconditional_p
 
@@ -37,7 +36,8 @@ TESTS = ["auto", "paired", "permutation", "bootstrap", "gsprt", "group-sequentia
 
 @each(("right", "alpha", "theta", "test"), [
     (right, alpha, theta, test)
-    for right in (1, 4, 5, 7, 8) for alpha in (0.05, 0.005) for theta in (None, 50.0) for test in TESTS
+    for right, alpha in ((1, 0.05), (4, 0.05), (5, 0.05), (7, 0.005), (8, 0.005))
+    for theta in (None, 50.0) for test in TESTS
 ])  # fmt: skip
 @pytest.mark.slow
 def test_where_even_all_lost_is_not_rejected_nothing_passes(
@@ -123,7 +123,7 @@ def test_a_scale_that_is_wider_hides_rarer_losses() -> None:
 
 
 def test_a_mean_or_target_is_not_held_by_few_samples_that_are_nearly_alike() -> None:
-    scores = Scores(tuple("abc"), np.array([[97.0], [97.01], [97.02]]))
+    scores = one_each([97.0, 97.01, 97.02])
     for reference in (Target(95.5), Mean(95.5, 1000), Mean(95.5, 1000, sigma=5.0)):
         (verdict,) = decide([Evidence(scores, reference, Design(theta=2.0))])
         assert verdict.verdict == "inconclusive"
@@ -168,11 +168,10 @@ def test_resamples_too_few_for_alpha_cannot_fail() -> None:
 
 
 def test_references_of_several_runs_that_are_wrong_nearly_always_cannot_fall() -> None:
-    ids = tuple(map(str, range(40)))
     values = np.zeros((40, 4))
     values[:3, 0] = RIGHT
     for candidate in (values[:, :1], np.zeros((40, 1)), values):
-        verdict = compare_scores(Scores(ids, values), Scores(ids, candidate), Design())
+        verdict = compare_scores(one_each(values), one_each(candidate), Design())
         assert verdict.verdict == "inconclusive"
 
 
@@ -262,8 +261,8 @@ def rate(rows: np.ndarray) -> float:
 
 @each(("n", "verdict"), [(4, "inconclusive"), (400, "pass")])
 def test_a_statistic_of_few_samples_is_no_pass(n: int, verdict: str) -> None:
-    ids, right = tuple(map(str, range(n))), np.tile([1.0, 0.0, 1.0, 1.0], n // 4)
-    scores = Scores(ids, 100.0 * right[:, None])
+    right = np.tile([1.0, 0.0, 1.0, 1.0], n // 4)
+    scores = one_each(100.0 * right)
     for values, name in ((right, verdict), (0.0 * right, "inconclusive")):
         own = SampleStatistic(rate, values, values, lowest=0.0, highest=100.0)
         (result,) = decide([Evidence(scores, scores, Design(), statistic=own)])

@@ -20,17 +20,13 @@ from tests.support.decisions import one_each
     [
         ({"alpha": 0.5}, "alpha is 0.5; give a number above 0 and below 0.5"),
         ({"alpha": 0.0}, "alpha is 0.0; give"),
-        ({"alpha": math.nan}, "alpha is nan; give"),
         ({"beta": 0.0}, "beta is 0.0; give a number above 0 and up to 0.5"),
-        ({"beta": 0.51}, "beta is 0.51; give"),
         ({"sigma": -1.0}, "sigma is -1.0; give a number 0 or more"),
         ({"sigma": math.inf}, "sigma is inf; give"),
         ({"theta": 9e-7}, "theta is 9e-07; give a number of 0.000001 or more"),
-        ({"theta": math.inf}, "theta is inf; give"),
         ({"alpha": 1.0, "theta": -1.0}, "alpha is 1.0; give a number above 0 and below 0.5\ntheta is -1.0; give"),
         ({"test": "t"}, "test is 't'; use one of auto, two-sample"),
         ({"discordance": -0.1}, "discordance is -0.1; give a number from 0 to 1"),
-        ({"discordance": 1.1}, "discordance is 1.1; give"),
     ],
 )
 def test_an_argument_that_cannot_be_used_is_refused_with_the_mend(kwargs, message: str) -> None:

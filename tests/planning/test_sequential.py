@@ -98,7 +98,7 @@ def test_the_most_samples_are_those_of_the_fixed_test_times_what_stopping_costs(
 @pytest.mark.slow
 @by_test
 @given(theta=st.floats(1.0, 20.0), q=st.floats(0.0, 0.5), alpha=error_rates, beta=error_rates)
-@settings(max_examples=15)
+@settings(max_examples=8)
 def test_a_plan_sees_its_target_with_all_its_samples(test: TestName, theta, q, alpha: float, beta: float) -> None:
     rates: dict[str, Any] = {"discordance": q, "alpha": alpha, "beta": beta, "test": test}
     planned = plan(theta, **rates)

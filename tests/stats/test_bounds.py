@@ -10,22 +10,6 @@ from accgate.stats.power import hoeffding_margin, hoeffding_n, hoeffding_probabi
 from tests.support.cases import each
 
 confidences = st.floats(0.5, 0.9999)
-sizes = st.integers(1, 10**5)
-
-
-@given(n=sizes, confidence=confidences, low=st.floats(-5, 5), width=st.floats(0.1, 100))
-def test_the_bound_at_the_margin_is_the_error_left(n, confidence, low, width) -> None:
-    high = low + width
-    margin = hoeffding_margin(n, confidence=confidence, low=low, high=high)
-    if margin < (high - low) * (1 - 1e-9):
-        assert hoeffding_probability(n, margin, low, high) == pytest.approx(1.0 - confidence, rel=1e-6)
-
-
-def test_no_margin_is_wider_than_the_range_and_no_bound_above_one() -> None:
-    assert hoeffding_margin(1, confidence=0.95, low=20.0, high=50.0) == 30.0
-    assert hoeffding_margin(1, population=10, confidence=0.95, high=3.0) == 3.0
-    assert hoeffding_probability(1, 0.01) == 1.0
-    assert hoeffding_probability(1, 0.01, population=10) == 1.0
 
 
 def left_by_hand(n: int, population: int | None) -> float:

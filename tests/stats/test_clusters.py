@@ -81,15 +81,6 @@ def test_of_unequal_clusters_error_and_degrees_are_those_of_the_bias_reduced_reg
     assert result.theta == pytest.approx((norm.isf(0.05) + norm.isf(0.2) + lost) * error)
 
 
-@given(lost=st.integers(0, 30), gained=st.integers(0, 30), same=st.integers(1, 30))
-def test_0_100_clusters_of_one_sample_are_mcnemars_exact_test(lost: int, gained: int, same: int) -> None:
-    d = np.repeat([-100.0, 100.0, 0.0], [lost, gained, same + 1])
-    ours, single = clustered_exact(d, np.arange(len(d)), **RATES), mcnemar_exact(lost, gained, len(d), **RATES)
-    assert (ours.p_value, ours.theta) == (single.p_value, single.theta)
-    if lost + gained:
-        assert (ours.threshold, ours.interval) == (single.threshold, single.interval)
-
-
 @each("seed", range(4))
 def test_the_exact_test_is_scipys_permutation_test_of_the_cluster_totals(seed: int) -> None:
     d, codes = binary(np.random.default_rng(seed), 100)

@@ -64,12 +64,6 @@ def test_a_normal_test_has_two_tails(difference: float, error: float, tails) -> 
     assert normal_tails(difference, error) == pytest.approx(tails)
 
 
-@each(("difference", "p_value"), [(math.nan, 1.0), (1.0, math.nan), (1.0, 1.1), (1.0, -0.1)])
-def test_runs_without_their_figures_are_refused(difference: float, p_value: float) -> None:
-    with pytest.raises(ValueError, match="are finite"):
-        drift_test([difference], [p_value], alpha=0.05)
-
-
 @each(("lost", "gained"), [(0, 0), (1, 0), (3, 9), (150, 110)])
 def test_one_answer_each_is_mcnemars_exact_test(lost: int, gained: int) -> None:
     sides = [[100.0, 0.0], [0.0, 100.0], [100.0, 100.0]]

@@ -4,8 +4,6 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from scipy.stats import norm
 
 from accgate.stats.bootstrap import drop_score, weighted_bootstrap
@@ -15,13 +13,6 @@ from accgate.stats.gsprt import n_without_change
 from accgate.stats.sequential import units_of
 from tests.stats.sequences import RATES, assert_agrees, assert_same, slack
 from tests.support.cases import each
-
-
-@given(halvings=st.integers(0, 10), alpha=st.floats(1e-4, 0.3))
-def test_all_of_alpha_is_spent_at_the_end_and_never_less_by_a_later_look(halvings: int, alpha: float) -> None:
-    spent = spent_by(np.linspace(0.02, 1.0, 50), halvings, alpha)
-    assert spent[-1] == pytest.approx(alpha)
-    assert np.all(np.diff(spent) > 0.0)
 
 
 def test_p_by_stages_of_a_z_at_the_bound_is_what_is_spent_by_then() -> None:

@@ -63,7 +63,7 @@ def printed_theta(test: Any, changes: Floats) -> float:
     return float(np.mean([theta for theta in thetas if theta is not None]))
 
 
-@each(("test", "runs"), [("paired", 2_000), ("bootstrap", 800), ("permutation", 200)])
+@each(("test", "runs"), [("paired", 1_000), ("bootstrap", 400), ("permutation", 100)])
 @each(("n", "sd", "ties"), [
     (30, 1.0, 0.0), (100, 1.0, 0.0), (100, 1.0, 0.9), (300, 3.0, 0.0), (300, 12.0, 0.5), (1_000, 3.0, 0.95),
 ])  # fmt: skip
@@ -168,7 +168,7 @@ def test_the_lower_limit_of_whole_losses_is_clopper_and_pearson_s(lost: int, n: 
 @pytest.mark.slow
 def test_early_stops_miss_rarely_and_rule_out_no_drop_of_rare_whole_losses(ties: float, sd: float) -> None:
     """The limits on each side, and the drop that a run says was ruled out, which its lower limit bears out."""
-    rng, n, theta, runs = np.random.default_rng(int(100 * ties)), 400, 2.0, 80
+    rng, n, theta, runs = np.random.default_rng(int(100 * ties)), 400, 2.0, 50
     for drop in (0.5 * theta, theta):
         d = jitter(rng, (runs, n), sd, ties) - 100.0 * (rng.random((runs, n)) < drop / 100.0)
         results = [graded_test(units_of(row, binary=False), theta=theta, **RATES) for row in d]

@@ -10,6 +10,7 @@ from accgate.stats.difference import exact_difference_interval
 from accgate.stats.margin import LOOKS, _MarginTest, margin_looks, margin_test
 from accgate.stats.sequential import units_of
 from tests.stats.sequences import RATES, drawn, rejects, slack
+from tests.support.cases import each
 
 
 def rejections(n: int, margin: float, alpha: float) -> np.ndarray:
@@ -32,12 +33,14 @@ def test_the_type_i_error_is_at_most_alpha_for_every_discordance(n: int, margin:
     assert max(smaller) <= alpha
 
 
-@pytest.mark.parametrize(("lost", "gained", "n", "margin"), [(60, 26, 1319, 1.0), (30, 10, 1000, 1.0), (5, 0, 50, 2.0)])
+@each(("lost", "gained", "n", "margin"), [
+    (60, 26, 1319, 1.0), (30, 10, 1000, 1.0), (5, 0, 50, 2.0), (4, 0, 20, 0.5), (10, 3, 20, 0.5),
+])  # fmt: skip
 def test_p_value_interval_and_gamma_agree(lost: int, gained: int, n: int, margin: float) -> None:
     result = margin_test(lost, gained, n, margin=margin, **RATES)
     assert (result.interval.one_sided < -margin) == (result.p_value <= 0.05) == rejects(result)
     limit = exact_difference_interval(lost, gained, n, alpha=0.05).one_sided
-    assert result.interval.one_sided == pytest.approx(limit, abs=0.1)  # moved by a sample at most
+    assert result.interval.one_sided == pytest.approx(limit, abs=100.0 / n)  # moved by a sample at most
 
 
 def test_without_a_margin_it_is_about_mcnemars_test_and_never_far_less_sharp() -> None:
@@ -87,7 +90,8 @@ def test_a_proof_is_given_to_a_drop_of_margin_and_theta_no_more_often_than_alpha
 def test_between_looks_a_run_is_open() -> None:
     rates = {"margin": 1.0, "theta": 3.0, **RATES}
     n = math.ceil(LOOKS[0] * 900)
-    assert margin_looks(units_of(np.zeros(n - 1), n_max=900), **rates).open
+    before = margin_looks(units_of(np.zeros(n - 1), n_max=900), **rates)
+    assert (before.open, before.n) == (True, n - 1)
     early = margin_looks(units_of(np.zeros(n), n_max=900), **rates)
     assert (early.open, early.stop, early.n) == (False, "futility", n)
 

@@ -18,7 +18,6 @@ from accgate.stats.power import (
     one_sample_n,
     paired_binary_effect,
     quantile_sum,
-    share_of_alpha,
     two_sample_n,
 )
 from tests.support.cases import each
@@ -134,11 +133,6 @@ def test_a_plan_past_every_dataset_is_answered_without_a_search() -> None:
     normal = one_sample_n(0.003, sd=100.0 * math.sqrt(0.5), alpha=0.05, beta=0.2)
     assert n == normal + math.ceil(200 / 0.003)  # two pairs a point for what counts leave of alpha
     assert normal > N_LIMIT
-
-
-def test_a_check_has_the_share_of_alpha_that_is_left_when_no_check_is_rejected() -> None:
-    assert share_of_alpha(0.05, "none", 5) == 0.05
-    assert {share_of_alpha(0.05, name, 5) for name in ("holm", "bonferroni", "bh")} == {0.01}
 
 
 def test_the_normal_distribution_is_that_of_scipy_far_into_its_tail() -> None:

@@ -119,6 +119,7 @@ def test_equal_runs_of_a_build_count_as_one(runs: int, own: int, lost: int, gain
     result = repeats_exact(repeats_of(np.repeat(before, runs, axis=1), np.repeat(now, own, axis=1)), **RATES)
     oracle = mcnemar_exact(lost, gained, n, **RATES)
     assert (result.p_value, result.difference) == pytest.approx((oracle.p_value, oracle.difference))
+    assert (result.p_value <= 0.05) == (result.threshold is not None and result.difference < result.threshold)
     if (runs, own) == (1, 1):
         assert (result.sigma, result.threshold) == pytest.approx((oracle.sigma, oracle.threshold), abs=1e-9)
     assert result.theta == pytest.approx(oracle.theta, rel=1e-4)

@@ -25,8 +25,8 @@ RISING: dict[str, Callable[[float], float]] = {
 def test_the_zero_is_the_one_that_brent_finds_in_either_direction(name: str) -> None:
     rising = RISING[name]
     expected = brentq(rising, -250.0, 230.0, rtol=1e-10, maxiter=1000)
-    assert zero_between(rising, -250.0, 230.0, width=1e-12, share=1e-10) == pytest.approx(expected, rel=1e-9, abs=1e-9)
-    falling = zero_between(lambda x: rising(-x), 250.0, -230.0, width=1e-12, share=1e-10)
+    assert zero_between(rising, -250.0, 230.0, width=1e-12) == pytest.approx(expected, rel=1e-9, abs=1e-9)
+    falling = zero_between(lambda x: rising(-x), 250.0, -230.0, width=1e-12)
     assert falling == pytest.approx(-expected, rel=1e-9, abs=1e-9)
 
 
@@ -35,11 +35,11 @@ def test_infinite_values_are_searched_between() -> None:
         return math.copysign(math.inf, x - 2.0) if abs(x - 2.0) > 1.0 else x - 2.0
 
     calls = []
-    zero = zero_between(lambda x: calls.append(x) or walled(x), -1e6, 1e6, width=1e-12, share=1e-10)
+    zero = zero_between(lambda x: calls.append(x) or walled(x), -1e6, 1e6, width=1e-12)
     assert zero == pytest.approx(2.0, rel=1e-9)
     assert len(calls) < 60
 
 
 def test_an_end_that_is_the_zero_is_returned() -> None:
     for ends in ((0.0, 3.0), (-3.0, 0.0)):
-        assert zero_between(lambda x: x, *ends, width=1e-12, share=0.0) == 0.0
+        assert zero_between(lambda x: x, *ends, width=1e-12) == 0.0

@@ -35,19 +35,12 @@ def assert_is_the_z_test(result: TestResult, difference: float, error: float, al
 
 
 @given(mean=means, n=sizes, reference=means, reference_n=sizes, sigma=sigmas, alpha=alphas, beta=betas)
-def test_two_samples_give_scipys_z_test(mean, n, reference, reference_n, sigma, alpha, beta) -> None:
-    result = two_sample_z(mean, n, reference, reference_n, sigma=sigma, alpha=alpha, beta=beta)
-    error = math.sqrt(sigma**2 / n + sigma**2 / reference_n)
-    assert_is_the_z_test(result, mean - reference, error, alpha, beta)
-    assert result.sigma == sigma
-    assert result.reasons == ()
-
-
-@given(mean=means, n=sizes, target=means, sigma=sigmas, alpha=alphas, beta=betas)
-def test_a_target_gives_scipys_one_sample_z_test(mean, n, target, sigma, alpha, beta) -> None:
-    result = target_z(mean, n, target, sigma=sigma, alpha=alpha, beta=beta)
-    assert_is_the_z_test(result, mean - target, math.sqrt(sigma**2 / n), alpha, beta)
-    assert result.sigma == sigma
+def test_a_declared_sigma_gives_scipys_z_tests(mean, n, reference, reference_n, sigma, alpha, beta) -> None:
+    rates = {"sigma": sigma, "alpha": alpha, "beta": beta}
+    two, one = two_sample_z(mean, n, reference, reference_n, **rates), target_z(mean, n, reference, **rates)
+    for result, variance in ((two, sigma**2 / n + sigma**2 / reference_n), (one, sigma**2 / n)):
+        assert_is_the_z_test(result, mean - reference, math.sqrt(variance), alpha, beta)
+        assert (result.sigma, result.reasons) == (sigma, ())
 
 
 @pytest.mark.parametrize(("mean", "p_value"), [(69.0, 0.0), (70.0, 1.0), (71.0, 1.0)])
@@ -59,10 +52,6 @@ def test_without_spread_any_drop_and_only_a_drop_is_certain(mean: float, p_value
         assert (result.p_value, result.threshold, result.theta, result.sigma) == (p_value, 0.0, 0.0, 0.0)
         assert result.interval == Interval(mean - 70.0, (mean - 70.0, mean - 70.0))
         assert "sigma is 0" in result.reasons[0]
-
-
-def test_a_negated_interval_mirrors_every_limit() -> None:
-    assert Interval(3.0, (-1.0, 3.0)).negate() == Interval(-3.0, (-3.0, 1.0))
 
 
 def summary(scores: list[float]) -> Moments:

@@ -1,4 +1,4 @@
-"""The walk of signs, against every sign pattern spelt out in plain Python."""
+"""The walk of signs, against every sign pattern spelt out in plain Python, and at its edges."""
 
 import itertools
 from dataclasses import dataclass
@@ -7,8 +7,9 @@ from functools import cache
 
 import numpy as np
 import pytest
+from scipy.stats import binom
 
-from accgate.stats.walk import NONE, Outcome, fair_walk, without_passes
+from accgate.stats.walk import FAIR, NONE, Outcome, fair_walk, without_passes
 from tests.support.cases import each
 
 Signs = tuple[int, ...]
@@ -55,7 +56,8 @@ def design(seed: int) -> Design:
 
 
 def walked(design: Design, lost: list[int]) -> Outcome:
-    steps, lost, cuts = (np.array(numbers, dtype=np.int64) for numbers in (design.steps, lost, design.cuts))
+    steps = [np.bincount([0, step]) / 2.0 for step in design.steps]
+    lost, cuts = (np.array(numbers, dtype=np.int64) for numbers in (lost, design.cuts))
     return fair_walk(steps, lost, np.array(design.allowed), cuts, alpha=design.alpha, binding=design.binding)
 
 
@@ -157,8 +159,8 @@ def test_exits_and_alive_are_the_null_masses_up_to_the_stop(seed: int) -> None:
 
 def test_without_its_passes_a_walk_has_the_masses_of_the_runs_that_got_as_far() -> None:
     """Where cuts do not bind, those of the runs that stop at them: the share of patterns that ended as extreme."""
-    steps, allowed = np.ones(8, np.int64), np.linspace(0.0, 0.2, 8)
-    cuts = np.array([NONE, NONE, 0, NONE, 1, NONE, 2, 2, 3])
+    steps, allowed = [FAIR] * 8, np.linspace(0.0, 0.2, 8)
+    cuts = np.array([NONE, NONE, 0, 3, 1, NONE, 2, 2, 3])
     patterns = [np.cumsum(signs) for signs in itertools.product((0, 1), repeat=8)]
     outcomes = [fair_walk(steps, lost, allowed, cuts, alpha=0.2, binding=False) for lost in patterns]
     narrower = 0
@@ -175,3 +177,64 @@ def test_without_its_passes_a_walk_has_the_masses_of_the_runs_that_got_as_far() 
         assert seen == pytest.approx(extreme / len(patterns))
         narrower += seen < outcome.p_value - 1e-9
     assert narrower > 0
+
+
+def test_no_event_passes_where_no_loss_does_and_ends_else() -> None:
+    for cut, stop in ((0, "futility"), (NONE, "end")):
+        outcome = fair_walk([], np.zeros(0, np.int64), np.zeros(0), np.array([cut]), alpha=0.05)
+        assert (outcome.stop, outcome.event, outcome.at_end, outcome.p_value) == (stop, 0, stop == "end", 1.0)
+        assert outcome.critical is None
+
+
+FAR = 1_100  # the chance that so many fair signs are alike is below the smallest number a float holds
+
+
+@each("look", [100, FAR])
+def test_a_walk_that_lost_all_rejects_where_it_is_looked_at_first(look: int) -> None:
+    lost, allowed = np.arange(1, FAR + 21), np.full(FAR + 20, -1.0)
+    allowed[look - 1] = 0.01
+    outcome = fair_walk([FAIR] * (FAR + 20), lost, allowed, np.full(FAR + 21, NONE), alpha=0.05)
+    assert (outcome.stop, outcome.event) == ("regression", look)
+    tails = binom.sf(np.arange(-1, look), look, 0.5)
+    assert outcome.critical == next(c for c in range(look + 1) if tails[c] <= 0.01)
+    assert 0.0 <= outcome.p_value < 1e-25
+
+
+def test_a_walk_that_lost_all_is_a_regression_at_its_end_with_a_critical_sum() -> None:
+    walk = ([FAIR] * FAR, np.arange(1, FAR + 1), np.full(FAR, -1.0), np.full(FAR + 1, NONE))
+    outcome = fair_walk(*walk, alpha=0.05)
+    assert (outcome.stop, outcome.at_end) == ("regression", True)
+    assert outcome.critical == binom.isf(0.05, FAR, 0.5) + 1
+    nothing_left = fair_walk(*walk, alpha=1e-300)
+    assert (nothing_left.stop, nothing_left.critical is not None) == ("regression", True)
+
+
+@each("look", [20, FAR])
+def test_where_all_that_is_left_may_be_rejected_it_is_however_rare_it_was(look: int) -> None:
+    """Only walks that lost the first five go on, 1/32 of all; this one gained all since."""
+    cuts, allowed = np.full(look + 1, NONE), np.full(look, -1.0)
+    cuts[5], allowed[-1] = 4, 0.04
+    lost = np.minimum(np.arange(1, look + 1), 5)
+    early = fair_walk([FAIR] * look, lost, allowed, cuts, alpha=0.05)
+    assert (early.stop, early.event, early.at_end, early.position) == ("regression", look, False, 5)
+    assert early.critical <= 5
+    assert early.p_value == pytest.approx(1 / 32)
+    at_end = fair_walk([FAIR] * look, lost, np.full(look, -1.0), cuts, alpha=0.05)
+    assert (at_end.stop, at_end.at_end, at_end.p_value) == ("regression", True, pytest.approx(1 / 32))
+
+
+def test_a_walk_of_which_only_the_rarest_path_is_left_ends_there() -> None:
+    """Whoever gained once is cut, up to where all the error would reject the rest: 2 ** -997."""
+    cuts = np.arange(1001) - 1
+    cuts[-1] = NONE
+    outcome = fair_walk([FAIR] * 1000, np.arange(1, 1001), np.full(1000, -1.0), cuts, alpha=1e-300)
+    assert (outcome.stop, outcome.at_end, outcome.critical) == ("regression", True, 997)
+    assert outcome.p_value == 2.0**-1000
+
+
+@each("look", [60, FAR])
+def test_a_walk_that_gained_all_passes_where_it_is_looked_at_first(look: int) -> None:
+    cuts = np.full(FAR + 21, NONE)
+    cuts[look:] = 3
+    outcome = fair_walk([FAIR] * (FAR + 20), np.zeros(FAR + 20, np.int64), np.full(FAR + 20, -1.0), cuts, alpha=0.05)
+    assert (outcome.stop, outcome.event, outcome.p_value) == ("futility", look, pytest.approx(1.0))

@@ -1,7 +1,8 @@
 """Scores and checks of the tests of decide.py."""
 
 import json
-from dataclasses import asdict
+from collections.abc import Sequence
+from dataclasses import asdict, replace
 from functools import cache
 from typing import Any
 
@@ -30,8 +31,16 @@ pairs = st.lists(st.tuples(binary, binary), min_size=1, max_size=60) | st.lists(
 rates = st.floats(0.001, 0.45)
 
 
-def one_each(values: list[float]) -> Scores:
-    return Scores(tuple(map(str, range(len(values)))), np.array(values, dtype=float)[:, None])
+def one_each(values: Sequence[Any] | np.ndarray) -> Scores:
+    """Scores of samples 0, 1, ..., of which each has one, or a row of several."""
+    return Scores(tuple(map(str, range(len(values)))), np.array(values, dtype=float).reshape(len(values), -1))
+
+
+def failing(found: Evidence, failed: Any) -> Evidence:
+    """The evidence after these of the candidate's samples failed."""
+    values = found.candidate.values.copy()
+    values[failed] = np.nan
+    return replace(found, candidate=replace(found.candidate, values=values))
 
 
 def sides(rows: list[tuple[float, float]]) -> tuple[list[float], list[float]]:

@@ -52,12 +52,12 @@ def named(
 
 @pytest.mark.parametrize("n", [1319, 500])
 def test_a_harmless_flipper_beside_a_real_loss_is_rarely_named_and_the_loss_is(n: int) -> None:
-    share = named({"real": REAL, "flips": FLIPPER}, 200, n=n)
+    share = named({"real": REAL, "flips": FLIPPER}, 100, n=n)
     assert share["flips"] <= 0.05
     assert share["real"] >= 0.9
 
 
-@pytest.mark.parametrize("rates", [{"a": FLIPPER}, {"a": FLIPPER, "b": (0.01, 0.01)}, {"a": FLIPPER, "b": NOTHING}])
+@pytest.mark.parametrize("rates", [{"a": FLIPPER, "b": (0.01, 0.01)}, {"a": FLIPPER, "b": NOTHING}])
 @pytest.mark.parametrize("early", [False, True])
 def test_after_a_false_alarm_hardly_anything_is_named(rates: Rates, early: bool) -> None:
     """Fixed runs have no further samples, those that stopped early have half of the dataset."""
