@@ -59,31 +59,35 @@ def history_of(runs: Iterable[Run]) -> History:
     return _tidy(map(line_of, runs), ())
 
 
-def parse_history(content: bytes, name: str) -> History:
-    """Parse a file's bytes, with a note for each line that is damaged.
+def read_content(content: bytes, name: str) -> History:
+    """Read the history in the bytes of a file, with a note for each line that is damaged.
 
+    Raises
+    ------
+    BadInput
+        When nothing in the bytes can have been a line of a history.
+
+    Examples
+    --------
     >>> cut = history_of([Run("2026-11-21T11:16:44+00:00", "c0ffee", "pass", ())]).content[:40]
-    >>> parse_history(cut, "history.jsonl").notes
-    ('history.jsonl:1: is cut off, as when a writer is stopped; the line is kept, but not shown',)
+    >>> read_content(cut, "history.jsonl").notes
+    ('history.jsonl:1: is damaged: it was cut or changed; the line is kept, but not shown',)
     """
     lines: list[Line] = []
     damaged: list[bytes] = []
     notes: list[str] = []
-    last, consequence = content.count(b"\n") + 1, "the line is kept, but not shown"
     for number, raw in enumerate(content.split(b"\n"), 1):
-        if not (text := raw.strip()):
-            continue
-        for part in _parts(text):
-            line = read_line(part)
-            if line is None:
+        for part in _parts(raw.strip()):
+            fault = "is damaged: it was cut or changed"
+            if (line := read_line(part)) is None:
                 damaged.append(part)
-                torn = number == last
-                what = "is cut off, as when a writer is stopped" if torn else "is damaged: it was cut or changed"
-                notes.append(f"{name}:{number}: {what}; {consequence}")
             else:
                 lines.append(line)
-                if line.run is None:
-                    notes.append(f"{name}:{number}: is from another version of accgate; {consequence}")
+                fault = "is from another version of accgate"
+            if line is None or line.run is None:
+                notes.append(f"{name}:{number}: {fault}; the line is kept, but not shown")
+    if not lines and not all(START.startswith(text[: len(START)]) for text in damaged):
+        raise BadInput(f"{name}: is not a history of accgate; name a file that `accgate history add` wrote")
     return _tidy(lines, damaged, notes)
 
 
@@ -104,13 +108,13 @@ def merge_histories(*histories: History) -> History:
 def _parts(text: bytes) -> Iterator[bytes]:
     """Split a text into a torn line and a whole one behind it.
 
-    Such a text lacks the line break between the two. Any other text stays in one piece.
+    Such a text lacks the line break between the two. Any other text stays in one piece, and an empty one has none.
     """
     at = text.rfind(START)
     if at > 0 and read_line(text) is None and read_line(text[at:]) is not None:
         yield text[:at]
         yield text[at:]
-    else:
+    elif text:
         yield text
 
 
@@ -129,20 +133,6 @@ def _is_begun(text: bytes, texts: Sequence[bytes]) -> bool:
     """
     at = bisect_left(texts, text)
     return at < len(texts) and texts[at].startswith(text)
-
-
-def read_content(content: bytes, name: str) -> History:
-    """Read the history in the bytes of a file.
-
-    Raises
-    ------
-    BadInput
-        When nothing in the bytes can have been a line of a history.
-    """
-    history = parse_history(content, name)
-    if not history.lines and not all(START.startswith(text[: len(START)]) for text in history.damaged):
-        raise BadInput(f"{name}: is not a history of accgate; name a file that `accgate history add` wrote")
-    return history
 
 
 def read_history(path: Path) -> History:

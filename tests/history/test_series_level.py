@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from accgate.cli.main import main
-from accgate.history.file import history_of, parse_history, read_history
+from accgate.history.file import history_of, read_content, read_history
 from accgate.history.page import BAND, html_page
 from accgate.history.run import Against, Point
 from accgate.history.series import HEADINGS, as_rows, cells, levels, series_of
@@ -53,7 +53,7 @@ def test_without_the_whole_reference_s_mean_the_run_s_own_figures_stand() -> Non
 
 
 def test_a_line_of_the_old_format_still_reads_and_stands_as_it_stood() -> None:
-    old = parse_history(OLD, "old")
+    old = read_content(OLD, "old")
     assert old.content == OLD + b"\n"
     own = levels(old.runs[0].checks[0])
     assert (own.reference, own.mean, own.gamma) == (48.45360824742268, 30.927835051546392, 31.95876288659794)
