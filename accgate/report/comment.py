@@ -57,8 +57,6 @@ from accgate.report.story import guard_sentence, headline_of, is_bootstrap, verd
 from accgate.result import Result
 from accgate.verdict.advice import BLAME, Step, approval_steps
 
-SMALLEST = 8_000  # bytes that the smallest comment may need
-
 
 @dataclass(frozen=True)
 class About:
@@ -103,19 +101,12 @@ def render_comment(
 ) -> str:
     """Render the comment on a pull request as GitHub-flavoured Markdown.
 
-    It has at most `limit` bytes in UTF-8. A comment that is too long loses flips first, then details of passing checks,
-    other details, rows of changed rules and of passing checks; then names are cut. Headline, verdict and guard always
-    stay. `template` is a repository's own, described at the top of this module.
-
-    Raises
-    ------
-    ValueError
-        When `limit` is below 8,000 bytes.
+    It has at most `limit` bytes in UTF-8, of which the smallest may need 8,000. A comment that is too long loses flips
+    first, then details of passing checks, other details, rows of changed rules and of passing checks; then names are
+    cut. Headline, verdict and guard always stay. `template` is a repository's own, described at the top of this module.
     """
     from accgate.report.sandbox import TemplateFault
 
-    if limit < SMALLEST:
-        raise ValueError(f"limit is {limit}; a comment needs {SMALLEST} bytes")
     def fitting(template: str | None, fault: str | None = None) -> str | None:
         def text(limits: Limits) -> str | None:
             values = _values(result, about, guard, flips or {}, failure, limits) | {"fault": fault}

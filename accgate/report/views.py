@@ -11,7 +11,6 @@ from typing import NamedTuple
 from accgate.report.flips import Flip, FlipsByCheck, excerpt, opening
 from accgate.report.limits import Limits, most_of
 from accgate.report.story import SIGNS, worst_first
-from accgate.report.words import confidence_of
 from accgate.result import Result
 from accgate.text import clip, count_of, figure, p_text
 from accgate.verdict import Cost, GroupFigures, ReferenceSummary, Verdict
@@ -213,6 +212,7 @@ def check_view(verdict: Verdict, flips: Sequence[Flip], limits: Limits) -> Check
     model = (verdict.model or "") if verdict.task else ""
     change, interval = change_text(verdict), interval_text(verdict)
     means = [points_text(verdict, mean) for mean in (before, now)]
+    to_do = opening(lack_sentence(verdict), limits.reasons), after_inconclusive(verdict, needs_approval=True)
     return CheckView(
         verdict=verdict,
         name=name_of(verdict),
@@ -240,7 +240,7 @@ def check_view(verdict: Verdict, flips: Sequence[Flip], limits: Limits) -> Check
         standing_out=groups_sentence(verdict),
         groups=groups_paragraph(verdict) if limits.groups else None,
         group_rows=group_rows(verdict)[: limits.groups],
-        to_do=_to_do(verdict, limits) if verdict.verdict == "inconclusive" else None,
+        to_do=to_do if verdict.verdict == "inconclusive" else None,
         collapsed=collapse_sentence(verdict),
     )
 
@@ -248,10 +248,6 @@ def check_view(verdict: Verdict, flips: Sequence[Flip], limits: Limits) -> Check
 def _short_flip(flip: Flip, limits: Limits) -> Flip:
     expected, before, got = map(opening, (flip.expected, flip.before, flip.got))
     return Flip(opening(flip.id, limits.names), f"{flip.sign}{excerpt(flip.prompt)}", expected, before, got)
-
-
-def _to_do(verdict: Verdict, limits: Limits) -> tuple[str, Step]:
-    return opening(lack_sentence(verdict), limits.reasons), after_inconclusive(verdict, needs_approval=True)
 
 
 def gamma_of(verdict: Verdict) -> str:
@@ -288,28 +284,24 @@ def figure_row(verdict: Verdict) -> tuple[str, ...]:
 
 def figures_of(verdict: Verdict) -> tuple[tuple[str, str], ...]:
     """Return the names and values of all figures of a check."""
-    aim = "" if verdict.wanted_drop is None else f", asked {asked_text(verdict)}"
+    adjusted, aim = verdict.p_adjusted, "" if verdict.wanted_drop is None else f", asked {asked_text(verdict)}"
     rows: list[tuple[str, str | None]] = [
         ("Samples used", samples_of(verdict)),
         ("Reference", points_text(verdict, verdict.reference.mean)),
         ("Candidate", points_text(verdict, verdict.candidate.mean)),
         ("Difference", change_text(verdict)),
         ("Difference, corrected for the early stop", corrected_text(verdict) or None),
-        (f"{confidence_of(verdict)} interval", interval_text(verdict) or None),
+        (f"{verdict.confidence} interval", interval_text(verdict) or None),
         ("gamma: limit on the mean", gamma_of(verdict)),
         ("theta: smallest visible drop", f"{theta_text(verdict)}{aim}"),
         ("Allowed drop", f"{verdict.allowed_drop:.4g}" if verdict.allowed_drop else None),
         ("p", p_text(verdict.p_value)),
-        ("p, adjusted for all checks", _adjusted_p(verdict)),
+        ("p, adjusted for all checks", p_text(adjusted) if adjusted not in (None, verdict.p_value) else None),
         ("alpha, beta", f"{verdict.level:.4g}, {verdict.beta:g}"),
         ("Answers worse, better", None if verdict.lost is None else f"{verdict.lost:,}, {verdict.gained:,}"),
         ("Samples without a score", f"{verdict.candidate.errors:,}" if verdict.candidate.errors else None),
     ]
     return tuple((name, value) for name, value in rows if value is not None) if verdict.p_value is not None else ()
-
-
-def _adjusted_p(verdict: Verdict) -> str | None:
-    return p_text(verdict.p_adjusted) if verdict.p_adjusted not in (None, verdict.p_value) else None
 
 
 # Groups and costs

@@ -233,6 +233,12 @@ class Cost:
         return " to ".join(f"{figure(100 * end, sign=True)}%" for end in self.interval or ())
 
     @property
+    def moved(self) -> str:
+        """The change with the means of both sides, as a verb and its figures."""
+        change = self.change or 0.0
+        return f"{'rose' if change > 0.0 else 'fell'} {figure(100 * abs(change))}%, {' to '.join(self.sides)}"
+
+    @property
     def sentence(self) -> str:
         """How the cost changed, with the figures, without a full stop.
 
@@ -241,8 +247,7 @@ class Cost:
         """
         if self.outcome == "error" or self.change is None or self.reference is None or self.candidate is None:
             return f"{self.key} cannot be decided: {self.note or 'there are no figures'}"
-        moved = f"{'rose' if self.change > 0.0 else 'fell'} {figure(100 * abs(self.change))}%"
-        text = f"{COSTS[self.name]} {moved}, {' to '.join(self.sides)}{f' ({self.reach})' if self.interval else ''}"
+        text = f"{COSTS[self.name]} {self.moved}{f' ({self.reach})' if self.interval else ''}"
         return text if self.allowed is None else f"{text}; {self.key} allows {100 * self.allowed:.4g}%"
 
 
@@ -375,14 +380,24 @@ class Figures:
         return next((text for cause, text in reversed([*pairs]) if cause.kind in OBSTACLES), None)
 
     @property
+    def names(self) -> tuple[str, ...]:
+        """Model and task, as far as the check has them."""
+        return tuple(name for name in (self.model, self.task) if name)
+
+    @property
+    def ends(self) -> tuple[float, float] | None:
+        """The two-sided interval of the difference, points."""
+        return None if self.interval is None else self.interval.two_sided
+
+    @property
     def level(self) -> float:
         """The alpha that the check was decided at, after any correction for several checks."""
         return self.alpha if self.alpha_applied is None else self.alpha_applied
 
     @property
-    def confidence(self) -> float:
+    def confidence(self) -> str:
         """The confidence of the two-sided interval, each of whose limits errs with probability `level`."""
-        return 1 - 2 * self.level
+        return f"{100 * (1 - 2 * self.level):.4g}%"
 
     @property
     def sees(self) -> float | None:
@@ -422,7 +437,7 @@ class Figures:
         is_paired = self.test != "two-sample"
         if is_paired and self.stop is None and self.sigma is not None and self.sigma > ROUNDING:
             return error_of_mean(self.sigma, self.n)
-        low, high = (0.0, 0.0) if self.interval is None else self.interval.two_sided
+        low, high = self.ends or (0.0, 0.0)
         half = (high - low) / 2.0
         if self.interval is not None and not is_paired:
             half = abs(self.interval.one_sided - self.difference)

@@ -99,7 +99,7 @@ def _means(verdict: Figures) -> str:
     side = "The target" if verdict.test == "target" else "The reference"
     side = side if verdict.equal_to is None else verdict.equal_to
     ends = interval_text(verdict)
-    interval = f" ({100 * verdict.confidence:.4g}% interval {ends})" if ends else ""
+    interval = f" ({verdict.confidence} interval {ends})" if ends else ""
     points, corrected = "" if verdict.statistic else " points", corrected_text(verdict)
     early = f"; with the early stop taken into account {corrected}" if corrected else ""
     return (
@@ -225,7 +225,7 @@ def _failures(verdict: Figures) -> str:
 
 
 def _rules(verdict: Figures, run: Surroundings) -> str:
-    if not verdict.model and not verdict.task:
+    if not verdict.names:
         return ""  # two files or arrays were compared
     new = " The check is new in this pull request." if verdict.is_new else ""
     heading, meaning = other_rules(run.rules)

@@ -28,13 +28,12 @@ LONGEST = 60  # characters of a group's name in a sentence
 
 def name_of(verdict: Figures) -> str:
     """Name a check by model and task, or as a comparison of two files."""
-    return " / ".join(part for part in (verdict.model, verdict.task) if part) or "candidate against reference"
+    return " / ".join(verdict.names) or "candidate against reference"
 
 
 def summary(verdict: Figures) -> str:
     """Sum up the outcome of a check in one sentence, with its figures."""
-    subject = name_of(verdict) if verdict.model or verdict.task else "The candidate"
-    start = f"{subject} {_outcome(verdict)}"
+    start = f"{' / '.join(verdict.names) or 'The candidate'} {_outcome(verdict)}"
     before, now = verdict.reference.mean, verdict.candidate.mean
     if verdict.p_value is None or verdict.verdict == "error" or before is None or now is None:
         return with_stop(f"{start}: {'; '.join(verdict.reasons) or MEANING[verdict.verdict]}")

@@ -107,8 +107,8 @@ def test_the_caption_says_where_the_width_is_from_if_nothing_changed_and_what_dr
     (alike,) = decide([Evidence(now, before, Design(theta=3.0), worst=None, best=None)])
     allowing = verdict_of(theta=2.0, theta_target=2.0, allowed_drop=1.5)
     for verdict, words in (
-        (verdict_named("unchanged"), "no spread; the width is that of its interval."),
-        (alike, "no spread; the width is the one at which theta is seen."),
+        (verdict_named("unchanged"), "The run shows no spread"),
+        (alike, "The run shows no spread"),
         (allowing, "Dashed: a drop of 3.5, the smallest this run sees"),
     ):
         assert words in drawn(verdict)[1]

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from accgate.design import oriented
 from accgate.report.charts.axes import Axis, short
 from accgate.report.forest import Place, place_of, place_of_group, scale_of
-from accgate.report.words import confidence_of, has_evidence, samples_used, savings
+from accgate.report.words import has_evidence, samples_used, savings
 from accgate.text import clip, compact, duration, visible
 from accgate.verdict.points import change_text, interval_text, points_text, range_text, theta_text
 from accgate.verdict.sentences import groups_paragraph, name_of
@@ -90,7 +90,7 @@ def forest_of(verdicts: Sequence[Verdict]) -> Plot:
         rows += [_group_row(number, verdict, group) for group in standing_out[:GROUPS]]
     places = [row.place for row in rows if row.place is not None and row.group is None]
     x = scale_of(places)
-    levels = {f"{confidence_of(v)} interval" for v in verdicts if v.interval}
+    levels = {f"{v.confidence} interval" for v in verdicts if v.interval}
     interval = levels.pop() if len(levels) == 1 else "Interval"
     has_limit = any(place.limit is not None for place in places)
     labels = _labels(x, {verdict.higher_is_better for verdict in verdicts})
@@ -153,12 +153,9 @@ def stats_of(result: Result) -> list[tuple[str, str, str]]:
     """
     used, most = samples_used(result)
     saved, idle = savings(result), sum(check.n for check in result.checks if not has_evidence(check))
-    about = "all were used" if not any(check.is_early for check in result.checks) else "early stopping saved none"
-    if saved is not None:
-        about = f"{most:,} without early stopping; {saved}"
-    if idle:
-        about = f"{idle:,} of them in checks without a verdict" + ("" if saved is None else f"; {saved}")
-    stats = [("Samples", f"{used + idle:,}", about if used + idle else "")]
+    remarks = [f"{idle:,} of them in checks without a verdict"] if idle else []
+    remarks += [] if saved is None else [f"{most:,} without early stopping", saved]
+    stats = [("Samples", f"{used + idle:,}", "; ".join(remarks))]
     tokens = result.prompt_tokens + result.completion_tokens
     if tokens:
         cached = f"; {result.cached:,} samples from the cache" if result.cached else ""

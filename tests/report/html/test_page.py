@@ -12,9 +12,9 @@ from accgate.records.file import paths_of
 from accgate.report.flips import Flip
 from accgate.report.html.inline import policy_hash
 from accgate.report.html.overview import forest_of, stats_of
-from accgate.report.html.page import DRAWN, html_report, outcome_text
+from accgate.report.html.page import DRAWN, html_report
 from accgate.report.result_file import read_result
-from accgate.report.story import story_of
+from accgate.report.story import outcome_of, story_of
 from accgate.stats.result import Interval
 from accgate.verdict import CandidateSummary, Cost, Verdict
 from tests.report.hostile import hostile
@@ -91,10 +91,10 @@ def test_the_page_tells_the_runs_story_then_every_check_worst_first(tmp_path: Pa
     project = Project(tmp_path, tasks=("one", "two"), n=100).recorded(right_but(0, 100), right_but(5, 100))
     assert project.run(right_but(2, 100), right_but(35, 100)) == 1
     (passed, failed), found = page_of(project)
-    story = story_of(read_result(project.out / "accgate.json"))
+    result = read_result(project.out / "accgate.json")
+    story = story_of(result)
     texts = *story.headline.text.split(": ", 1), *(words[1:] for words in (*story.sentences, *map(str, story.steps)))
-    outcomes = outcome_text(failed, first=True), outcome_text(passed, first=False)
-    assert [words for words in (*texts, *outcomes) if words not in found.text] == []
+    assert [words for words in (*texts, outcome_of(result, passed)) if words not in found.text] == []
     assert [row[0] for row in found.rows[1:4]] == ["twom", "overallm", "onem"]
     for check, verdict, task in (("0", failed, "two"), ("2", passed, "one")):
         ids = [row[0] for row in found.samples[check]["rows"]]
