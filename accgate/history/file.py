@@ -7,7 +7,6 @@ once.
 import contextlib
 import errno
 import os
-from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -121,18 +120,9 @@ def _parts(text: bytes) -> Iterator[bytes]:
 def _tidy(lines: Iterable[Line], damaged: Iterable[bytes], notes: Iterable[str] = ()) -> History:
     by_id = {line.id: line for line in lines}
     ordered = tuple(sorted(by_id.values(), key=lambda line: (line.started, line.id)))
-    texts = sorted(line.text for line in ordered)
-    torn = {text for text in damaged if not _is_begun(text, texts)}
+    # A torn text that is the beginning of a whole line is lost nowhere.
+    torn = {text for text in damaged if not any(line.text.startswith(text) for line in ordered)}
     return History(ordered, tuple(sorted(torn)), tuple(dict.fromkeys(notes)))
-
-
-def _is_begun(text: bytes, texts: Sequence[bytes]) -> bool:
-    """Tell whether a torn text is the beginning of a whole line.
-
-    Such a text can be dropped.
-    """
-    at = bisect_left(texts, text)
-    return at < len(texts) and texts[at].startswith(text)
 
 
 def read_history(path: Path) -> History:

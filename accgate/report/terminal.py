@@ -14,12 +14,10 @@ from accgate.verdict.sentences import sentence
 
 ANSWERS = {
     "pass": "is not shown to be worse than {first}",
-    "regression": "is worse than {first}",
     "worse": "is worse than {first}",
     "better": "is better than {first}",
     "no difference": "and {first} differ by less than theta, as far as this can show",
     "open": "and {first}: not enough samples to tell",
-    "inconclusive": "and {first}: not enough samples to tell",
 }
 COLOURS = {
     "pass": "green", "regression": "red", "inconclusive": "yellow", "no-reference": "yellow", "error": "red",
@@ -30,7 +28,7 @@ COLOURS = {
 def print_ab(console: Console, first: str, compared: Sequence[tuple[Verdict, str | None]]) -> None:
     """Print how the second of two models compares with the first, on each task."""
     for verdict, answer in compared:
-        outcome = verdict.verdict if answer is None else answer
+        outcome = answer or {"regression": "worse", "inconclusive": "open"}.get(verdict.verdict, verdict.verdict)
         before, now = verdict.reference.mean, verdict.candidate.mean
         means = f": {points_text(verdict, now)} against {points_text(verdict, before)}"
         means = "" if before is None or now is None else means

@@ -31,7 +31,7 @@ from tests.support.gates import RIGHT, WRONG
 
 
 def test_level_and_confidence_are_of_alpha_after_the_correction_where_there_was_one() -> None:
-    for applied, level, confidence in ((0.01, 0.01, 0.98), (None, 0.05, 0.9)):
+    for applied, level, confidence in ((0.01, 0.01, "98%"), (None, 0.05, "90%")):
         verdict = verdict_of(alpha=0.05, alpha_applied=applied)
         assert (verdict.level, verdict.confidence) == (level, confidence)
 

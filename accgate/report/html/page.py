@@ -23,7 +23,7 @@ from accgate.report.html.viewer import SamplesFile, ShownList, lists_of
 from accgate.report.limits import LIMITS, shorten_result
 from accgate.report.samples import Samples
 from accgate.report.story import Story, outcome_of, story_of, worst_first
-from accgate.report.views import COST_HEADINGS, FIGURE_HEADINGS, HEADINGS, check_view, cost_note, cost_rows, figures_of
+from accgate.report.views import ALL, COST_HEADINGS, all_figures, cost_note, cost_rows, figures_of
 from accgate.report.words import explanation_of
 from accgate.result import Result
 from accgate.text import visible, with_capital
@@ -252,12 +252,3 @@ def _notes(verdict: Verdict) -> tuple[str, ...]:
     if verdict.p_value is not None and verdict.verdict != "inconclusive":
         notes += verdict.reasons
     return notes
-
-
-ALL = (*HEADINGS, *FIGURE_HEADINGS[1:], "Verdict")
-
-
-def all_figures(verdict: Verdict) -> tuple[str, ...]:
-    """Return the cells of a check's row under `ALL`."""
-    view = check_view(verdict, (), LIMITS[0])
-    return (*view.row, *view.figure_row[1:], view.word)

@@ -128,7 +128,7 @@ def test_tokens_and_seconds_stand_beside_accuracy() -> None:
     found = read(html_report(result_of(slow)))
     assert ["Completion tokens", "50.0", "65.0", "+30.0%", "+28.0% to +32.0%", "10%: exceeded"] in found.rows
     assert ["Seconds", "1.00", "0.90", "\u221210.0%", "\u221220.0% to 0.0%", "\u2013"] in found.rows
-    for words in (" takes 30.0% more tokens", "the gate allows 500", "Seconds: the hardware of one side is not known."):
+    for words in (" rose 30.0%", "the gate allows 500", "Seconds: the hardware of one side is not known."):
         assert words in found.text
     (drawing,) = drawings(slow)
     assert "zone" not in drawing  # the mean is not beyond its limit
