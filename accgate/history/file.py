@@ -59,7 +59,9 @@ def history_of(runs: Iterable[Run]) -> History:
 
 
 def read_content(content: bytes, name: str) -> History:
-    """Read the history in the bytes of a file, with a note for each line that is damaged.
+    """Read the history in the bytes of a file.
+
+    It has a note for each damaged line, and for each of another version.
 
     Raises
     ------

@@ -126,7 +126,7 @@ class Series:
 
     @property
     def drift(self) -> str:
-        """The outcome of the drift test in the latest run, in a sentence; empty where there was none."""
+        """The outcome of the latest run's drift test in a sentence, empty without one."""
         drift = self.last.point.drift
         if drift is None or drift.difference is None or drift.p_value is None:
             return ""
