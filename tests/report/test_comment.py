@@ -205,7 +205,7 @@ def everywhere(text: str, kinds: Iterable[int] = range(4)) -> list[str]:
     keys: dict[str, Any] = {"model": text, "task": text, "reasons": (text, "second"), "settings_changed": (text, text)}
     keys["groups"] = groups_of(text, f"a {text}", "b", "c", standing_out=4)
     drift = Drift(text, 3, -5.0, 0.01, 0.05, True)
-    bad = verdict_of("regression", flips=("a", "b", "c"), test=text, drift=drift, **keys)
+    bad = verdict_of("regression", flips=("a", "b", "c"), test=f"t{text}", drift=drift, **keys)
     unsure = replace(bad, verdict="inconclusive", statistic=text, settings_changed=(f"{text}: {text} → {text}",))
     undecided = verdict_of("error", **(keys | {"model": "m", "p_value": None}))
     others = {"accgate": text, "correction": text, "samples": 5, "rules": "base"}
