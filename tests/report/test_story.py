@@ -3,9 +3,11 @@
 import math
 import re
 from dataclasses import replace
+from typing import Any
 from xml.etree import ElementTree
 
 import pytest
+from syrupy.assertion import SnapshotAssertion
 
 from accgate import compare
 from accgate.report.flips import cut_to_difference
@@ -17,7 +19,7 @@ from accgate.text import with_capital
 from accgate.verdict import Allowed, CandidateSummary, ReferenceSummary, Verdict
 from accgate.verdict.advice import NOTHING
 from accgate.verdict.findings import chance_sentence, deciding_theta, drop_sentence, needed_samples, pass_words
-from accgate.verdict.sentences import Setting, settings_of
+from accgate.verdict.sentences import settings_of
 from tests.report.kinds import kinds, result_named, run_of, verdicts
 from tests.report.runs import result_of, verdict_of
 from tests.support.cases import each
@@ -88,38 +90,26 @@ def test_no_theta_and_no_number_is_advised_where_neither_decides() -> None:
         assert "You asked" not in story_of(result_of(verdict)).sentences[0]
 
 
-def test_a_pass_says_within_chance_only_where_the_figures_do() -> None:
-    cases = (
-        ({}, "within chance"), ({"allowed_drop": 6.0}, "within the allowed 6"),
-        ({"allowed_drop": 2.0}, "2 is allowed, the rest is within chance"),
-        ({"candidate": CandidateSummary(76.0, 100)}, "no drop"),
-        ({"certify": True, "theta_target": 7.0}, "a drop of 7.0 ruled out"),
-        ({"higher_is_better": False}, "no rise"),
-    )  # fmt: skip
-    for keys, words in cases:
-        assert pass_words(verdict_of("pass", **keys)) == words
+PASSES: tuple[dict[str, Any], ...] = (
+    {}, {"allowed_drop": 6.0}, {"allowed_drop": 2.0}, {"candidate": CandidateSummary(76.0, 100)},
+    {"certify": True, "theta_target": 7.0}, {"higher_is_better": False},
+)  # fmt: skip
+DROPS: tuple[tuple[float, float, dict[str, Any]], ...] = (
+    (75.0, 74.96, {"gamma": None}), (75.0, 75.0, {}), (75.0, 72.0, {"test": "target"}),
+    (0.05, 0.09, {"statistic": "ece", "gamma": 0.08, "higher_is_better": False}),
+)  # fmt: skip
+CHANGED = (
+    "options.kv: not set → q4_0", "variant.kv: f16 → q4_0", "environment.torch: 2.8 → 2.9", "version: 1 → 2", "odd",
+)  # fmt: skip
 
 
-def test_a_drop_reads_right_at_any_size_and_for_a_target_or_a_statistic() -> None:
-    def of(before: float, now: float, **keys: object) -> str:
-        return drop_sentence(
-            verdict_of(reference=ReferenceSummary(before, 9), candidate=CandidateSummary(now, 9), **keys)
-        )
-
-    assert of(75.0, 74.96, gamma=None) == "t fell 0.04 points, 75.00 to 74.96"
-    assert of(75.0, 75.0) == "t stayed at 75.0"
-    assert of(75.0, 72.0, test="target") == "t is 3.0 points below its target, 72.0 against 75.0"
-    assert of(0.05, 0.09, statistic="ece", gamma=0.08, higher_is_better=False) == "ece of t rose 0.04, 0.05 to 0.09"
-
-
-def test_settings_are_name_before_and_now() -> None:
-    changed = (
-        "options.kv: not set → q4_0", "variant.kv: f16 → q4_0", "environment.torch: 2.8 → 2.9", "version: 1 → 2", "odd",
-    )  # fmt: skip
-    assert settings_of(verdict_of(settings_changed=changed)) == (
-        Setting("kv", "not set", "q4_0"), Setting("odd", "", ""), Setting("variant.kv", "f16", "q4_0"),
-        Setting("torch", "2.8", "2.9", is_outside=True), Setting("engine version", "1", "2", is_outside=True),
-    )  # fmt: skip
+def test_a_pass_a_drop_at_any_size_and_changed_settings_read_right(messages: SnapshotAssertion) -> None:
+    sides = [(ReferenceSummary(before, 9), CandidateSummary(now, 9), keys) for before, now, keys in DROPS]
+    assert {
+        "passes": {str(keys): pass_words(verdict_of(**keys)) for keys in PASSES},
+        "drops": [drop_sentence(verdict_of(reference=then, candidate=now, **keys)) for then, now, keys in sides],
+        "settings": [*map(tuple, settings_of(verdict_of(settings_changed=CHANGED)))],
+    } == messages
 
 
 def test_replies_are_cut_to_where_they_last_differ() -> None:
