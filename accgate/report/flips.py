@@ -85,11 +85,10 @@ def flips_of_result(result: Result, run_folder: Path) -> FlipsByCheck:
 def _flip(
     id_: str, prompt: str | None, records: Sequence[Record], before: Mapping[tuple[str, int], Reply], sign: str
 ) -> Flip:
-    if not records:
-        text, score = before.get((id_, 0), (None, None))
+    worst = min(records, key=lambda r: (r.score is not None, r.score or 0.0, r.repeat), default=None)
+    text, score = before.get((id_, 0) if worst is None else worst.key, (None, None))
+    if worst is None:
         return Flip(id_, prompt, None, text, None, score, sign=sign)
-    worst = min(records, key=lambda record: (record.score is not None, record.score or 0.0, record.repeat))
-    text, score = before.get(worst.key, (None, None))
     reply = reply_text(worst)
     return Flip(worst.shown_id, prompt, worst.target, text, reply, score, worst.score, worst.reasoning, sign)
 

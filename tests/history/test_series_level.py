@@ -6,7 +6,6 @@ import json
 import re
 from dataclasses import replace
 from pathlib import Path
-from statistics import NormalDist
 from typing import Any
 
 import numpy as np
@@ -127,12 +126,6 @@ class TestOfRealGates:
         assert first.n < second.n < second.n_max == first.n_max
         assert first.candidate.mean != pytest.approx(second.candidate.mean, abs=1.0)  # raw, as the run had them
         assert [levels(check).mean for check in (first, second)] == pytest.approx([100.0 * 118 / 158] * 2)
-
-    def test_without_any_change_the_error_is_that_of_the_run_s_interval(self, project: Project) -> None:
-        check = self.added(project, SAME)
-        low, high = project.check["interval"]["two_sided"]
-        assert check.sigma == 0.0
-        assert check.error == pytest.approx((high - low) / 2.0 / NormalDist().inv_cdf(0.95))
 
     def test_a_run_of_all_samples_keeps_its_mean_but_none_of_a_reference_that_was_replaced(
         self, whole: Project

@@ -14,10 +14,9 @@ from accgate.report.flips import Flip
 from accgate.report.markdown import cell, code, render_markdown
 from accgate.report.story import SIGNS
 from accgate.text import p_text
-from tests.report.hostile import assert_inert, assert_no_command, hostile
+from tests.report.hostile import assert_inert, assert_no_command
 from tests.report.rendered import Page, page_of
 from tests.report.runs import groups_of, result_of, verdict_of
-from tests.support.cases import each
 from tests.support.gates import RIGHT, Project, right_but, write_lines
 
 
@@ -39,18 +38,9 @@ def rendered(text: str, *, html: bool = True) -> Page:
 SHAPE = [[5] * 3, [3] * 2, [8] * 3, [7] * 3, [5] * 3]
 
 
-@each("text", hostile()[::2])
-def test_hostile_content_shows_as_text_in_a_table_of_the_same_shape(text: str) -> None:
-    check_shape(text)
-
-
 @given(text=st.text(max_size=60) | st.text(alphabet="@#<>|`\\[]()!&;:/. \nw1a-*_~$", max_size=30))
 def test_any_content_shows_as_text_in_a_table_of_the_same_shape(text: str) -> None:
     assume(text not in ("m", "t"))  # the name of the other check: its flips would stand under both
-    check_shape(text)
-
-
-def check_shape(text: str) -> None:
     page = rendered(text)
     assert_inert(page)
     assert [[len(row) for row in table] for table in page.tables] == SHAPE
