@@ -123,38 +123,18 @@ def test_what_the_pull_requests_own_rules_say_stands_beside() -> None:
     assert found.headings[0].startswith("✕ Regression: t fell 5.0 points, 75.0 to 70.0.")
 
 
-def test_a_bootstrap_says_how_to_record_and_judges_by_its_own_rules() -> None:
-    result = replace(result_of(verdict_of("no-reference", p_value=None)), rules="bootstrap")
-    for keys in ({"guard": Guard("bootstrap")}, {}):
-        found = page(result, replace(ABOUT, config="ci/my accuracy.toml"), **keys)  # type: ignore[arg-type]
-        assert found.headings == ["○ Nothing is gated yet: the base branch of this repository has no accuracy.toml"]
-        assert found.blocks[0].splitlines()[:2] == [
-            "accgate record 'ci/my accuracy.toml'", "git add 'ci/my accuracy.toml' ci/references",
-        ]  # fmt: skip
-        assert "By this pull request's own rules: No reference: there is nothing to compare t with." in found.text
-        assert "record a version that you trust" not in found.text
-    (heading,) = page(result, failure=Failure(130, "")).headings
-    assert heading == "! No verdict: the run was cancelled (exit code 130)"
-
-
-def test_a_run_without_a_result_says_why_and_shows_the_end_of_its_log() -> None:
+def test_a_bootstrap_a_run_without_a_result_and_another_check_s_name_read_right(messages: SnapshotAssertion) -> None:
+    """A bootstrap judges by its own rules; a log is shown from its end."""
+    bare = replace(result_of(verdict_of("no-reference", p_value=None)), rules="bootstrap")
     log = "".join(f"line {i}\n" for i in range(100)) + " 10%\r 99%\n\x1b[31mout of \x1b[1mmemory\x1b[0m\x07\n\n"
-    found = page(None, failure=Failure(137, log))
-    assert found.headings == ["! No verdict: the run was killed, most likely because memory ran out (exit code 137)"]
-    lines = found.blocks[0].splitlines()
-    assert lines[-3:] == ["line 99", " 99%", "out of memory\ufffd"]
-    assert len(lines) == 40
-    assert "so the check does not pass" in found.text
-    assert found.tables == []
-    assert page(None).headings == ["! No verdict: the run left no result"]
-
-
-def test_the_footer_names_check_config_and_commit_where_they_are_not_the_usual_ones() -> None:
-    commit = f"Commit `{'f' * 7}`"
-    text = render_comment(result_of(verdict_of()), About("accuracy (a100)", "ci/accuracy.toml", "f" * 40))
-    assert f"Check `accuracy (a100)` of `ci/accuracy.toml`. {commit}" in text
-    usual = render_comment(result_of(verdict_of()), About("accgate", "accuracy.toml", "f" * 40))
-    assert ("Check `" in usual, commit in usual) == (False, True)
+    elsewhere = About("accuracy (a100)", "ci/my accuracy.toml", "f" * 40)
+    assert {
+        "bootstrap": render_comment(bare, elsewhere, guard=Guard("bootstrap")),
+        "by its own rules": render_comment(bare, ABOUT),
+        "cancelled": render_comment(bare, ABOUT, failure=Failure(130, "")),
+        "killed": render_comment(None, ABOUT, failure=Failure(137, log)),
+        "nothing": render_comment(None, replace(ABOUT, head_sha="")),
+    } == messages
 
 
 def test_a_report_or_picture_without_a_web_address_is_not_linked() -> None:
@@ -181,19 +161,19 @@ def test_lower_is_better_reads_the_right_way_round() -> None:
     assert "sees a rise of 3.0 points" in found.text
 
 
-def test_groups_and_drift_are_named_above_the_folds_only_where_they_stand_out() -> None:
+def test_groups_and_drift_are_named_above_the_folds_only_where_they_stand_out(messages: SnapshotAssertion) -> None:
     names = [f"subject_{i}" for i in range(57)]
     assert "subject" not in page(result_of(verdict_of(groups=groups_of(*names, standing_out=0)))).text
-    above = first_screen(render_comment(result_of(verdict_of(groups=groups_of(*names, standing_out=5))), ABOUT))
-    assert "m / t: 5 of 57 groups stand out: subject_0 fell by 20.0 points" in above
-    assert "; and 2 more." in above
-    assert "subject_3" not in above
+    drifts = [Drift("2026-01-02", 5, -3.0, 0.01, 0.05, detected) for detected in (True, False)]
+    runs = {
+        "groups": result_of(verdict_of(groups=groups_of(*names, standing_out=5))),
+        "drift": result_of(verdict_of(drift=drifts[0])),
+        "no drift": result_of(verdict_of(drift=drifts[1])),
+    }
+    assert {name: first_screen(render_comment(run, ABOUT)) for name, run in runs.items()} == messages
+    assert "Compared with the first reference" in render_comment(runs["no drift"], ABOUT)
     many = page(result_of(*[verdict_of(groups=groups_of("a"), task=f"t{i}") for i in range(30)]))
     assert "In 10 further checks groups stand out too." in many.text
-    for detected in (True, False):
-        text = render_comment(result_of(verdict_of(drift=Drift("2026-01-02", 5, -3.0, 0.01, 0.05, detected))), ABOUT)
-        assert ("Compared with the first reference" in first_screen(text)) == detected
-        assert "Compared with the first reference" in text
 
 
 # Hostile content

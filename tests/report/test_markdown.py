@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
+from syrupy.assertion import SnapshotAssertion
 
 from accgate import compare
 from accgate.cli.main import main
@@ -48,15 +49,12 @@ def test_any_content_shows_as_text_in_a_table_of_the_same_shape(text: str) -> No
     assert rendered(text, html=False).tables == page.tables
 
 
-def test_every_group_has_a_row_in_the_report() -> None:
+def test_every_group_has_a_row_in_the_report(messages: SnapshotAssertion) -> None:
     labels, before = [f"s{i % 9}" for i in range(900)], [100.0] * 900
     now = [0.0 if label == "s4" and i % 2 else 100.0 for i, label in enumerate(labels)]
     verdict = compare(before, now, groups=labels)
     page = page_of(render_markdown(result_of(verdict)))
-    head, *groups = page.tables[-1]
-    assert head == ["Group", "n", "Reference", "Mean", "Difference", "Interval", "p"]
-    assert [row[0] for row in groups] == ["s4", *(f"s{i}" for i in range(9) if i != 4)]
-    assert groups[0][1:5] == ["100", "100.0", "50.0", "−50.0 *"]
+    assert [", ".join(row) for row in page.tables[-1]] == messages
     assert "1 of 9 groups stands out: s4 fell by 50.0 points" in page.text
     assert "All 9 intervals hold together" in page.text
 
