@@ -50,6 +50,9 @@ def test_both_figures_of_chance_are_those_of_the_check_and_of_its_share_of_alpha
     several = replace(result_named("mixed"), checks=result_named("mixed").checks[:2])
     shares = several.allowed, Allowed(0.05, new=0.03), Allowed(0.03, 0.01, limits=0.01), None  # of an earlier version
     assert [story_of(replace(several, allowed=allowed)).sentences[1] for allowed in shares] == messages
+    both_ways = replace(several.checks[0], equal_to="other", alpha_applied=0.025)
+    alone = replace(result_of(both_ways), allowed=Allowed(0.05))
+    assert "the gate allows 500." in " ".join(story_of(alone).sentences)
     allowing = compare(before, after, allowed_drop=2.0, theta=8.0)
     assert (chance_sentence(allowing) or "").startswith("A change that loses only the allowed 2 does so in")
 
