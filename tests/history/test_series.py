@@ -13,6 +13,7 @@ from accgate.errors import BadInput
 from accgate.history.file import history_of
 from accgate.history.run import Against
 from accgate.history.series import series_of, sparkline
+from accgate.verdict import Drift
 from tests.history.made import point, run, season
 from tests.support.cases import each
 
@@ -50,8 +51,9 @@ def test_variants_are_checks_of_their_own_and_a_model_without_one_means_all() ->
         series_of(runs, "m/gsm8")
 
 
-def test_a_line_of_bars_without_values_has_dots() -> None:
+def test_a_line_of_bars_without_values_has_dots_and_a_drift_test_without_figures_no_words() -> None:
     assert sparkline([None, None]) == "··"
+    assert series_of([run(1, point(drift=Drift("2026-01-01", 2, None, None, 0.05, False)))])[0].drift == ""
 
 
 @pytest.fixture

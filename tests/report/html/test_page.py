@@ -113,6 +113,9 @@ def test_a_check_that_did_not_pass_is_a_section_and_a_pass_is_one_line_that_open
     ]  # fmt: skip
     assert re.findall(r'<details id="(check-\d)"( open)?>', text) == [("check-4", ""), ("check-5", "")]
     assert re.findall(r'<section class="check (\S+)"', html_report(result_of(verdict_of()))) == ["pass"]  # the only one
+    advisory = verdict_of("regression", task="u", tier="advisory")  # which is first, and not what the headline tells of
+    result = result_of(verdict_of(), advisory)
+    assert outcome_of(result, advisory) in read(html_report(result)).text
 
 
 def drawings(*checks: Verdict) -> list[str]:
