@@ -155,6 +155,7 @@ def test_a_sentence_names_the_test_and_says_what_is_missing(keys: dict[str, Any]
 def test_changes_are_counted_for_paired_scores_only() -> None:
     verdict = replace(compare([RIGHT] * 200, right_but(3, 200)), lost_unread=0)
     assert parts(verdict)["Samples"] == "3 samples got worse, 0 better (1.5% changed)."
+    assert parts(replace(verdict, lost_unread=2))["Samples"].endswith(" 2 could no longer be read.")
     assert "Samples" not in parts(verdict_of(discordance=None))
 
 

@@ -182,6 +182,9 @@ def test_a_check_that_could_not_be_evaluated_has_its_reason_no_chart_and_decides
     about = "60 of them in checks without a verdict"
     assert stats_of(result_of(lost, verdict_of()))[0] == ("Samples", "160", about)
     assert forest_of([lost]).rows[0].samples == ""
+    early = verdict_of(n=90, n_max=200, stop="futility", test="gsprt")
+    saved = "200 without early stopping; stopping early saved 55%"
+    assert stats_of(result_of(early))[0] == ("Samples", "90", saved)
 
 
 def test_without_the_run_folder_the_worst_checks_have_charts() -> None:
