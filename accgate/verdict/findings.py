@@ -9,7 +9,8 @@ from typing import Any
 
 from accgate.text import asked_figure, count_of, drop_word, p_relation, visible, with_capital
 from accgate.verdict.allowed import RUNS, runs_text
-from accgate.verdict.figures import COSTS, Figures
+from accgate.verdict.cost import COSTS
+from accgate.verdict.figures import Figures
 from accgate.verdict.points import asked_text, points_text, size_text, theta_text
 from accgate.verdict.sentences import loss_sentence
 

@@ -125,7 +125,7 @@ def test_samples_are_filtered_searched_sorted_and_opened_on_a_phone(page: Page, 
     assert page.texts(IDS) == [flips[13]]
     assert page.text("#check-0 .shown") == "1 of 1 that match"
     page.click(IDS)
-    page.until("document.querySelectorAll('#check-0 mark').length")
+    page.until("document.querySelectorAll('#check-0 del').length && document.querySelector('#check-0 mark')?.innerText")
     assert page.texts("#check-0 mark") == [flips[13]]
     assert page.texts("#check-0 del") == ["100"]
     assert page.texts("#check-0 ins") == ["0"]
