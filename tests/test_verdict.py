@@ -17,7 +17,7 @@ from accgate.stats.names import TESTS
 from accgate.stats.result import Interval
 from accgate.verdict import Allowed, CandidateSummary, Drift, Verdict
 from accgate.verdict.advice import ALONE, advice
-from accgate.verdict.sentences import flip_counts, sentence
+from accgate.verdict.sentences import sentence
 from tests.report.runs import result_of, verdict_of
 from tests.support.cases import each
 from tests.support.gates import RIGHT, right_but
@@ -108,8 +108,9 @@ def test_a_sentence_names_the_test_and_says_what_is_missing(messages: SnapshotAs
 
 def test_changes_are_counted_for_paired_scores_only() -> None:
     verdict = replace(compare([RIGHT] * 200, right_but(3, 200)), lost_unread=0)
-    assert flip_counts(verdict) == "3 samples got worse, 0 better (1.5% changed)"
-    assert flip_counts(verdict_of(discordance=None)) is None
+    assert parts(verdict)["Samples"] == "3 samples got worse, 0 better (1.5% changed)."
+    assert parts(replace(verdict, lost_unread=2))["Samples"].endswith(" 2 could no longer be read.")
+    assert "Samples" not in parts(verdict_of(discordance=None))
 
 
 PRINTED: list[dict[str, Any]] = [

@@ -7,7 +7,6 @@ once.
 import contextlib
 import errno
 import os
-from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -59,31 +58,37 @@ def history_of(runs: Iterable[Run]) -> History:
     return _tidy(map(line_of, runs), ())
 
 
-def parse_history(content: bytes, name: str) -> History:
-    """Parse a file's bytes, with a note for each line that is damaged.
+def read_content(content: bytes, name: str) -> History:
+    """Read the history in the bytes of a file.
 
+    It has a note for each damaged line, and for each of another version.
+
+    Raises
+    ------
+    BadInput
+        When nothing in the bytes can have been a line of a history.
+
+    Examples
+    --------
     >>> cut = history_of([Run("2026-11-21T11:16:44+00:00", "c0ffee", "pass", ())]).content[:40]
-    >>> parse_history(cut, "history.jsonl").notes
-    ('history.jsonl:1: is cut off, as when a writer is stopped; the line is kept, but not shown',)
+    >>> read_content(cut, "history.jsonl").notes
+    ('history.jsonl:1: is damaged: it was cut or changed; the line is kept, but not shown',)
     """
     lines: list[Line] = []
     damaged: list[bytes] = []
     notes: list[str] = []
-    last, consequence = content.count(b"\n") + 1, "the line is kept, but not shown"
     for number, raw in enumerate(content.split(b"\n"), 1):
-        if not (text := raw.strip()):
-            continue
-        for part in _parts(text):
-            line = read_line(part)
-            if line is None:
+        for part in _parts(raw.strip()):
+            fault = "is damaged: it was cut or changed"
+            if (line := read_line(part)) is None:
                 damaged.append(part)
-                torn = number == last
-                what = "is cut off, as when a writer is stopped" if torn else "is damaged: it was cut or changed"
-                notes.append(f"{name}:{number}: {what}; {consequence}")
             else:
                 lines.append(line)
-                if line.run is None:
-                    notes.append(f"{name}:{number}: is from another version of accgate; {consequence}")
+                fault = "is from another version of accgate"
+            if line is None or line.run is None:
+                notes.append(f"{name}:{number}: {fault}; the line is kept, but not shown")
+    if not lines and not all(START.startswith(text[: len(START)]) for text in damaged):
+        raise BadInput(f"{name}: is not a history of accgate; name a file that `accgate history add` wrote")
     return _tidy(lines, damaged, notes)
 
 
@@ -104,45 +109,22 @@ def merge_histories(*histories: History) -> History:
 def _parts(text: bytes) -> Iterator[bytes]:
     """Split a text into a torn line and a whole one behind it.
 
-    Such a text lacks the line break between the two. Any other text stays in one piece.
+    Such a text lacks the line break between the two. Any other text stays in one piece, and an empty one has none.
     """
     at = text.rfind(START)
     if at > 0 and read_line(text) is None and read_line(text[at:]) is not None:
         yield text[:at]
         yield text[at:]
-    else:
+    elif text:
         yield text
 
 
 def _tidy(lines: Iterable[Line], damaged: Iterable[bytes], notes: Iterable[str] = ()) -> History:
     by_id = {line.id: line for line in lines}
     ordered = tuple(sorted(by_id.values(), key=lambda line: (line.started, line.id)))
-    texts = sorted(line.text for line in ordered)
-    torn = {text for text in damaged if not _is_begun(text, texts)}
+    # A torn text that is the beginning of a whole line is lost nowhere.
+    torn = {text for text in damaged if not any(line.text.startswith(text) for line in ordered)}
     return History(ordered, tuple(sorted(torn)), tuple(dict.fromkeys(notes)))
-
-
-def _is_begun(text: bytes, texts: Sequence[bytes]) -> bool:
-    """Tell whether a torn text is the beginning of a whole line.
-
-    Such a text can be dropped.
-    """
-    at = bisect_left(texts, text)
-    return at < len(texts) and texts[at].startswith(text)
-
-
-def read_content(content: bytes, name: str) -> History:
-    """Read the history in the bytes of a file.
-
-    Raises
-    ------
-    BadInput
-        When nothing in the bytes can have been a line of a history.
-    """
-    history = parse_history(content, name)
-    if not history.lines and not all(START.startswith(text[: len(START)]) for text in history.damaged):
-        raise BadInput(f"{name}: is not a history of accgate; name a file that `accgate history add` wrote")
-    return history
 
 
 def read_history(path: Path) -> History:

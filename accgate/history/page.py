@@ -14,7 +14,7 @@ from accgate.history.series import HEADINGS, Series, Step, cells, series_of
 from accgate.report.charts.axes import Axis, axis_around, thin
 from accgate.report.html.inline import page_parts, whole_page
 from accgate.report.story import SIGNS
-from accgate.text import count_of, number, p_relation
+from accgate.text import count_of, number
 
 WIDTH, HEIGHT = 760.0, 250.0
 LEFT, RIGHT, TOP, BOTTOM = 64.0, 36.0, 30.0, 28.0
@@ -210,21 +210,7 @@ def _view(series: Series) -> tuple[Series, Chart | None, list[tuple[VerdictName,
     The newest run comes first.
     """
     rows = [(step.point.verdict, cells(step)) for step in series.steps[: -ROWS - 1 : -1]]
-    return series, chart_of(replace(series, steps=series.steps[-SHOWN:])), rows, _drift(series)
-
-
-def _drift(series: Series) -> str:
-    """Describe the outcome of the drift test in the latest run."""
-    drift = series.last.point.drift
-    if drift is None or drift.difference is None or drift.p_value is None:
-        return ""
-    moved = series.last.text(drift.difference, sign=True)
-    outcome = "A slow decline that no single run shows" if drift.detected else "No slow decline"
-    return (
-        f"{outcome}: since the anchor of {drift.since or 'an unknown date'} the mean has moved by "
-        f"{moved} (p {p_relation(drift.p_value)} at alpha {drift.alpha:g} over all "
-        f"{drift.runs} runs since)."
-    )
+    return series, chart_of(replace(series, steps=series.steps[-SHOWN:])), rows, series.drift
 
 
 def _headline(series: Sequence[Series]) -> str:

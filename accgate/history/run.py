@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, fields
 from datetime import datetime, timezone
@@ -202,8 +202,7 @@ def _against(verdict: Verdict, config: Config | None) -> Against:
     Digest and date come from the reference's file, if it can be read.
     """
     from accgate.inputs.paths import file_digest
-    from accgate.inputs.toml import read_toml
-    from accgate.references.store import baseline_of, file_of
+    from accgate.references.store import baseline_of, find_reference
 
     mean, n = verdict.reference.mean, verdict.reference.n
     model = None if config is None or verdict.model is None else config.models.get(verdict.model)
@@ -211,28 +210,15 @@ def _against(verdict: Verdict, config: Config | None) -> Against:
         return Against(mean, n)
     baseline = baseline_of(verdict.model or "", model.variant, model.baseline)
     try:
-        path = file_of(config.references, baseline, verdict.task)
-        if not path.is_file():
-            return Against(mean, n)
-        about = read_toml(path, fix="restore it from git").data
+        reference = find_reference(config.references, baseline, verdict.task)
     except BadInput:  # the run's own report says so, and the run belongs to the history all the same
         return Against(mean, n)
-    paired = verdict.test in PAIRED_TESTS and verdict.statistic is None  # a statistic's value is no mean of scores
-    whole = _whole_mean(about, mean, n) if paired else None
-    if paired and whole is None:  # replaced since: the run was compared with another one
+    if reference is None:
         return Against(mean, n)
-    digest = str(about.get("scores_sha256") or "")[:16] or file_digest(path)[:16]
-    return Against(mean, n, digest, str(about.get("date", "")), whole)
-
-
-def _whole_mean(about: Mapping[str, Any], mean: float, n: int | None) -> float | None:
-    """Return the reference's mean on all its samples.
-
-    The result is None if the run cannot have used this reference.
-    """
-    whole, count = about.get("mean"), about.get("n")
-    if not isinstance(whole, (int, float)) or not isinstance(count, int) or n is None or not math.isfinite(whole):
-        return None
-    if n > count or (n == count and not math.isclose(whole, mean, abs_tol=1e-6)):
-        return None
-    return float(whole)
+    about = reference.about
+    is_paired = verdict.test in PAIRED_TESTS and verdict.statistic is None  # a statistic's value is no mean of scores
+    is_other = n is None or n > about.n or (n == about.n and not math.isclose(about.mean, mean, abs_tol=1e-6))
+    if is_paired and is_other:  # replaced since
+        return Against(mean, n)
+    digest = about.scores_sha256 or file_digest(reference.path)
+    return Against(mean, n, digest[:16], about.date, about.mean if is_paired else None)

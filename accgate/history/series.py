@@ -8,18 +8,17 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from accgate.errors import BadInput
 from accgate.history.run import Against, Point, Run
-from accgate.text import change_figure, count_of, digits_apart, digits_of_means, figure, nearest, visible
+from accgate.text import change_figure, count_of, digits_apart, digits_of_means, figure, nearest, p_relation, visible
 
 if TYPE_CHECKING:
     from rich.console import Console
 
 
-@dataclass(frozen=True)
-class Levels:
+class Levels(NamedTuple):
     """Reference, mean and gamma of a check in one run, in points.
 
     A level that does not exist is None.
@@ -124,6 +123,19 @@ class Series:
     def last(self) -> Step:
         """The latest run."""
         return self.steps[-1]
+
+    @property
+    def drift(self) -> str:
+        """The outcome of the latest run's drift test in a sentence, empty without one."""
+        drift = self.last.point.drift
+        if drift is None or drift.difference is None or drift.p_value is None:
+            return ""
+        moved = self.last.text(drift.difference, sign=True)
+        outcome = "A slow decline that no single run shows" if drift.detected else "No slow decline"
+        return (
+            f"{outcome}: since the anchor of {drift.since or 'an unknown date'} the mean has moved by "
+            f"{moved} (p {p_relation(drift.p_value)} at alpha {drift.alpha:g} over all {drift.runs} runs since)."
+        )
 
 
 def series_of(runs: Sequence[Run], check: str | None = None) -> tuple[Series, ...]:
@@ -241,19 +253,13 @@ def print_history(console: Console, series: Sequence[Series], *, last: int) -> N
         print_paragraph(console, Text(visible(one.name), style="bold"))
         drawn = replace(one, steps=one.steps[-min(WIDEST, console.width) :])
         bars, span = sparkline([step.levels.mean for step in drawn.steps]), " to ".join(drawn.ends)
-        line = f"{bars}{'  ' if span else ''}{span}, {count_of(len(one.steps), 'run')}{_drift(one)}"
+        line = f"{bars}{'  ' if span else ''}{span}, {count_of(len(one.steps), 'run')}"
         print_paragraph(console, Text(line))
+        if one.drift:
+            print_paragraph(console, one.drift)
         print_table(console, HEADINGS, [row(step) for step in one.steps[-last:]], left=(0, 1, len(HEADINGS) - 1))
     if any(step.changed for one in series for step in one.steps):
         print_paragraph(console, Text("(new): the reference changed since the previous run.", style="dim"))
-
-
-def _drift(one: Series) -> str:
-    drift = one.last.point.drift
-    if drift is None or drift.p_value is None:
-        return ""
-    outcome = "a slow decline" if drift.detected else "no slow decline"
-    return f"; {outcome} since the anchor of {visible(drift.since) or 'an unknown date'}"
 
 
 def as_rows(series: Sequence[Series]) -> list[dict[str, Any]]:
@@ -268,7 +274,7 @@ def as_rows(series: Sequence[Series]) -> list[dict[str, Any]]:
                     "commit": step.run.commit,
                     "accgate": step.run.accgate,
                     "reference_changed": step.changed,
-                    "level": asdict(step.levels),
+                    "level": step.levels._asdict(),
                     **{key: value for key, value in asdict(step.point).items() if key not in ("model", "task")},
                 }
                 for step in one.steps

@@ -65,7 +65,7 @@ class CheckRun:
         They are in points where they are scores.
         """
         v = self.verdict
-        low, high = (None, None) if v.interval is None else v.interval.two_sided
+        low, high = v.ends or (None, None)
         numbers: dict[str, float | None] = {
             "mean": v.candidate.mean,
             "standard_error": self.mean_error,

@@ -79,7 +79,7 @@ def print_survey(console: Console, result: SurveyResult) -> None:
     """Print the result in a terminal."""
     from rich.text import Text
 
-    from accgate.report.terminal import COLOURS, table_of
+    from accgate.report.terminal import COLOURS, print_table
 
     survey = result.judgement
     console.print(Text(headline(result), style=f"bold {COLOURS[result.verdict]}"))
@@ -88,7 +88,7 @@ def print_survey(console: Console, result: SurveyResult) -> None:
         (*row(item, verdict)[:-1], Text(verdict.verdict, style=COLOURS[verdict.verdict]))
         for item, verdict in zip(survey.items, result.checks, strict=True)
     ]
-    console.print(table_of(HEADINGS, rows, left=(0, len(HEADINGS) - 1)))
+    print_table(console, HEADINGS, rows, left=(0, len(HEADINGS) - 1))
     console.print(Text(legend(result)))
     for remark in _remarks(result):
         console.print(Text(f"- {visible(remark)}", style="yellow"))

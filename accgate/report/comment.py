@@ -42,7 +42,7 @@ import posixpath
 import re
 import shlex
 from bisect import bisect_left
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
@@ -56,8 +56,6 @@ from accgate.report.markdown import fill_template, tail, values_of
 from accgate.report.story import guard_sentence, headline_of, is_bootstrap, verdict_line
 from accgate.result import Result
 from accgate.verdict.advice import BLAME, Step, approval_steps
-
-SMALLEST = 8_000  # bytes that the smallest comment may need
 
 
 @dataclass(frozen=True)
@@ -103,20 +101,11 @@ def render_comment(
 ) -> str:
     """Render the comment on a pull request as GitHub-flavoured Markdown.
 
-    It has at most `limit` bytes in UTF-8. A comment that is too long loses flips first, then details of passing checks,
-    other details, rows of changed rules and of passing checks; then names are cut. Headline, verdict and guard always
-    stay. `template` is a repository's own, described at the top of this module.
-
-    Raises
-    ------
-    ValueError
-        When `limit` is below 8,000 bytes.
+    It has at most `limit` bytes in UTF-8, of which the smallest may need 8,000. A comment that is too long loses flips
+    first, then details of passing checks, other details, rows of changed rules and of passing checks; then names are
+    cut. Headline, verdict and guard always stay. `template` is a repository's own, described at the top of this module.
     """
     from accgate.report.sandbox import TemplateFault
-
-    if limit < SMALLEST:
-        raise ValueError(f"limit is {limit}; a comment needs {SMALLEST} bytes")
-    all_limits = _limits_of(result, flips or {}, limit)
 
     def fitting(template: str | None, fault: str | None = None) -> str | None:
         def text(limits: Limits) -> str | None:
@@ -127,7 +116,7 @@ def render_comment(
             content = fill_template(values, "comment.md.j2", template).encode("utf-8", "replace")
             return content.decode() if len(content) <= limit else None
 
-        return _largest(text, all_limits)
+        return _largest(text)
 
     fault = None
     if template is not None:
@@ -142,28 +131,13 @@ def render_comment(
     raise AssertionError(f"the smallest comment has more than {limit} bytes")
 
 
-def _limits_of(result: Result | None, flips: FlipsByCheck, limit: int) -> Sequence[Limits]:
-    """List the limits under which a comment might be short enough.
-
-    Each flip and detail is counted as a short text. Rendering the others would be wasted time.
-    """
-    checks = result.decided if result is not None else ()
-
-    def least(limits: Limits) -> int:
-        details = sum(limits.details and (limits.passing_details or v.verdict != "pass") for v in checks)
-        rows = sum(min(limits.flips, len(flips.get((v.model, v.task), ()))) for v in checks) if limits.details else 0
-        return 60 * details + 40 * rows
-
-    return [limits for limits in LIMITS if least(limits) <= limit]
-
-
-def _largest(text: Callable[[Limits], str | None], all_limits: Sequence[Limits]) -> str | None:
+def _largest(text: Callable[[Limits], str | None]) -> str | None:
     """Return the text in the widest limits in which it fits, by bisection."""
     text = cache(text)
-    if (complete := text(all_limits[0])) is not None:
+    if (complete := text(LIMITS[0])) is not None:
         return complete
-    at = bisect_left(all_limits, True, 1, key=lambda limits: text(limits) is not None)
-    return text(all_limits[at]) if at < len(all_limits) else None
+    at = bisect_left(LIMITS, True, 1, key=lambda limits: text(limits) is not None)
+    return text(LIMITS[at]) if at < len(LIMITS) else None
 
 
 def _values(

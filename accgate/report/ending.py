@@ -23,7 +23,7 @@ from accgate.verdict.advice import after_inconclusive, approval_steps
 from accgate.verdict.findings import collapse_sentence, lack_sentence
 from accgate.verdict.points import samples_of
 from accgate.verdict.reasons import RESOLUTION
-from accgate.verdict.sentences import Setting, drift_sentence, groups_sentence, readings_sentence
+from accgate.verdict.sentences import Setting, drift_sentence, groups_sentence, readings_sentence, settings_of
 
 WIDEST = 80  # columns, a terminal's as it opens
 NARROW = 70  # columns under which the intervals' figures are left out
@@ -59,9 +59,9 @@ def print_result(
         _print_plot(printer, rows)
     _print_undecided(printer, result, story)
     _print_notes(printer, result, story)
-    if story.settings and story.lead is not None and story.lead.verdict != "pass":
+    if story.lead is not None and story.lead.verdict != "pass" and (settings := settings_of(story.lead)):
         several = len({verdict.model for verdict in result.decided}) > 1
-        _print_settings(printer, story.settings, f", {visible(story.lead.model or '')}" if several else "")
+        _print_settings(printer, settings, f", {visible(story.lead.model or '')}" if several else "")
     if (answers := first_answers(story.checks, flips or {})) is not None:
         _print_answers(printer, answers)
     _print_steps(printer, story, report, place)
@@ -225,12 +225,6 @@ def _print_answers(printer: _Printer, answers: Answers) -> None:
     Each column is as wide as its replies need.
     """
     title = f"  Answers that got worse, {len(answers.rows)} of {answers.count:,}"
-    if printer.width < 50:
-        printer.paragraph(title)
-        for answer in answers.rows:
-            printer.paragraph(f"{answer.prompt} {_end(answer.before, ANSWER)} → {_end(answer.now, ANSWER)}", indent=4)
-        printer.line()
-        return
     most = ANSWER if printer.width >= NARROW else ANSWER // 2
     cells = [[_end(answer.before, most), _end(answer.now, most)] for answer in answers.rows]
     widths = [max(len(head), *(len(row[i]) for row in cells)) for i, head in enumerate(("before", "now"))]
@@ -260,8 +254,7 @@ def _print_steps(printer: _Printer, story: Story, report: str, place: str) -> No
         pairs.append(("Figures", figures))
         pairs.append(("Answers", "" if lead.lost is None else f"{lead.lost:,} got worse, {lead.gained:,} better"))
     if report and lead is not None:
-        name = "/".join(part for part in (lead.model, lead.task) if part)
-        pairs.append(("Details", " ".join(filter(None, ("accgate report", place, "--check", name)))))
+        pairs.append(("Details", " ".join(filter(None, ("accgate report", place, "--check", "/".join(lead.names))))))
         pairs.append(("Report", report))
     for key, text in pairs:
         if text:

@@ -43,13 +43,13 @@ class Flip:
 FlipsByCheck: TypeAlias = Mapping[tuple[str | None, str | None], Sequence[Flip]]  # by (model, task)
 
 
-def flips_of(verdict: Verdict, run_folder: Path, *, shown: int = SHOWN) -> tuple[Flip, ...]:
-    """Return the first `shown` flips of a check, worst first.
+def flips_of(verdict: Verdict, run_folder: Path) -> tuple[Flip, ...]:
+    """Return the first ten flips of a check, worst first.
 
     `run_folder` is where accgate.json lies. Without record files there the flips have ids only.
     """
-    ids = verdict.flips[:shown]
-    signs = dict.fromkeys(() if verdict.collapse is None else verdict.collapse.ids[:shown], COLLAPSED)
+    ids = verdict.flips[:SHOWN]
+    signs = dict.fromkeys(() if verdict.collapse is None else verdict.collapse.ids, COLLAPSED)
     if not ids or verdict.model is None or verdict.task is None:
         return tuple(Flip(id_, None, None, None, None, sign=signs.get(id_, "")) for id_ in ids)
     paths, wanted = paths_of(run_folder, verdict.model, verdict.task), set(ids)
@@ -61,12 +61,8 @@ def flips_of(verdict: Verdict, run_folder: Path, *, shown: int = SHOWN) -> tuple
     by_id: dict[str, list[Record]] = {}
     for record in records_with(paths.records, wanted):
         by_id.setdefault(record.id, []).append(record)
-    return tuple(
-        _flip(
-            id_, prompts[id_][len(head) :] if id_ in prompts else None, by_id.get(id_, []), before, signs.get(id_, "")
-        )
-        for id_ in ids
-    )
+    prompts = {id_: prompt[len(head) :] for id_, prompt in prompts.items()}
+    return tuple(_flip(id_, prompts.get(id_), by_id.get(id_, []), before, signs.get(id_, "")) for id_ in ids)
 
 
 def shared_head(prompts: Sequence[str]) -> str:
@@ -89,11 +85,10 @@ def flips_of_result(result: Result, run_folder: Path) -> FlipsByCheck:
 def _flip(
     id_: str, prompt: str | None, records: Sequence[Record], before: Mapping[tuple[str, int], Reply], sign: str
 ) -> Flip:
-    if not records:
-        text, score = before.get((id_, 0), (None, None))
+    worst = min(records, key=lambda r: (r.score is not None, r.score or 0.0, r.repeat), default=None)
+    text, score = before.get((id_, 0) if worst is None else worst.key, (None, None))
+    if worst is None:
         return Flip(id_, prompt, None, text, None, score, sign=sign)
-    worst = min(records, key=lambda record: (record.score is not None, record.score or 0.0, record.repeat))
-    text, score = before.get(worst.key, (None, None))
     reply = reply_text(worst)
     return Flip(worst.shown_id, prompt, worst.target, text, reply, score, worst.score, worst.reasoning, sign)
 

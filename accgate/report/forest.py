@@ -47,9 +47,8 @@ def place_of(verdict: Verdict) -> Place | None:
     # The raw difference of a run that stopped early always lies in its interval; the corrected one may not.
     if (change := verdict.difference if verdict.difference_raw is None else verdict.difference_raw) is None:
         return None
-    higher, ends = verdict.higher_is_better, None if verdict.interval is None else verdict.interval.two_sided
-    sees = None if verdict.sees is None else -verdict.sees
-    return Place(oriented(change, higher), _turned(ends, higher), _limit(verdict), sees)
+    higher, sees = verdict.higher_is_better, None if verdict.sees is None else -verdict.sees
+    return Place(oriented(change, higher), _turned(verdict.ends, higher), _limit(verdict), sees)
 
 
 def place_of_group(group: GroupFigures, higher_is_better: bool) -> Place:
@@ -123,17 +122,6 @@ def row_scale(rows: Sequence[Row], start: float, end: float) -> Axis:
     return scale_of([row.place for row in rows]).drawn(start, end)
 
 
-def description_of(rows: Sequence[Row]) -> str:
-    """Describe the picture for those who cannot see it."""
-    worse = [row for row in rows if row.verdict == "regression"]
-    beyond = ""
-    if len(worse) == 1:
-        (row,) = worse
-        beyond = f"{row.name}{f' on {row.model}' if row.model else ''} fell {row.figure.lstrip('−')}"
-    several = f"{len(worse)} of them lie beyond their limits" if worse else "none of them lies beyond its limit"
-    return f"Change of each of {len(rows)} checks in points, with its interval: {beyond or several}."
-
-
 # The picture
 
 
@@ -153,7 +141,7 @@ def forest_files(checks: Sequence[Verdict]) -> dict[str, str]:
         scale=scale,
         ticks=scale.ticks(TICKS),
         short=short,
-        description=description_of(rows),
+        description=f"Change of each of {len(rows)} checks in points, with its interval.",
         width=WIDTH,
         height=68 + 24 * len(rows) + 28 * len({row.model for row in rows if row.model}),
     )

@@ -62,20 +62,16 @@ def shorten_verdict(verdict: Verdict, limits: Limits) -> Verdict:
     model, task, test, statistic = (None if name is None else opening(name, limits.names) for name in names)
     reasons = tuple(opening(reason, limits.reasons) for reason in verdict.reasons[:20])
     changed = tuple(opening(change, 3 * limits.names) for change in verdict.settings_changed)
-    short = replace(verdict, model=model, task=task, test=test, statistic=statistic, reasons=reasons)
-    return replace(short, settings_changed=changed)
+    short = replace(verdict, reasons=reasons, settings_changed=changed)
+    return replace(short, model=model, task=task, test=test, statistic=statistic)
 
 
 def shorten_result(result: Result, limits: Limits) -> Result:
     """Cut the names and reasons of a run to the room there is."""
-    return replace(
-        result,
-        checks=tuple(shorten_verdict(verdict, limits) for verdict in result.checks),
-        overall=tuple(shorten_verdict(verdict, limits) for verdict in result.overall),
-        beside=tuple(shorten_verdict(verdict, limits) for verdict in result.beside),
-        correction=opening(result.correction, 40),
-        accgate=opening(result.accgate, 40),
-    )
+    lists = result.checks, result.overall, result.beside
+    checks, overall, beside = (tuple(shorten_verdict(verdict, limits) for verdict in each) for each in lists)
+    correction, version = opening(result.correction, 40), opening(result.accgate, 40)
+    return replace(result, checks=checks, overall=overall, beside=beside, correction=correction, accgate=version)
 
 
 def changes_of(guard: Guard | None, limits: Limits) -> tuple[RuleChange, ...]:

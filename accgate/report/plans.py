@@ -16,7 +16,7 @@ from accgate.planning.checks import Check, account_of
 from accgate.planning.cost import Cost, Estimate
 from accgate.planning.noise import Noise
 from accgate.planning.samples import ASSUMED_DISCORDANCE, Plan
-from accgate.report.terminal import print_table, table_of
+from accgate.report.terminal import print_table
 from accgate.report.words import expected_text
 from accgate.stats.names import SEQUENTIAL_TESTS
 from accgate.stats.power import one_sample_n, paired_binary_effect, paired_sd
@@ -98,7 +98,7 @@ def theta_sentence(fixed: Plan, early: Plan) -> str:
 def print_annotation(console: Console, plan: AnnotationPlan) -> None:
     """Print how many test cases to annotate, and the curve over their number."""
     console.print(Text(plan.sentence()))
-    console.print(table_of(plan.header(), plan.rows(), left=()))
+    print_table(console, plan.header(), plan.rows(), left=())
 
 
 HEADINGS = ("Model", "Task", "Test", "Samples", "Reference", "Theta", "Target", "Gamma", "Most tokens")
@@ -219,7 +219,7 @@ def print_noise(console: Console, noise: Noise) -> None:
     samples = f"Samples for theta = {asked_figure(noise.theta)}"
     headings = ("Design", samples, "Mean when healthy", f"Theta at {noise.n:,}")
     rows = [(row.test, f"{row.n:,}", f"{row.expected_n_healthy:,.0f}", drop_figure(row.theta)) for row in noise.designs]
-    console.print(table_of(headings, rows, left=(0,)))
+    print_table(console, headings, rows, left=(0,))
     if noise.discordance is not None and noise.discordance.value is not None:
         console.print(Text(f"To plan with it, set discordance = {noise.discordance.value:.4f} under [tasks.NAME]."))
 

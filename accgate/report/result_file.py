@@ -234,7 +234,7 @@ def _ctrf_test(verdict: Verdict) -> dict[str, Any]:
 
 
 def _labels(verdict: Verdict) -> dict[str, float]:
-    low, high = (None, None) if verdict.interval is None else verdict.interval.two_sided
+    low, high = verdict.ends or (None, None)
     figures = {name: getattr(verdict, name) for name in ("n", "difference", "gamma", "theta", "p_value")}
     figures |= {"reference": verdict.reference.mean, "mean": verdict.candidate.mean}
     figures |= {"interval_low": low, "interval_high": high}

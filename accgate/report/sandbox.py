@@ -5,12 +5,14 @@ without environment variables, which is killed when it takes too much time or me
 """
 
 import json
+import math
 import os
 import pickle
 import resource
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache, wraps
 from typing import Any
@@ -190,6 +192,7 @@ def answer(environment: InertEnvironment) -> None:
     Limits hold for the process. The outcome is a text or a fault.
     """
     template, values, seconds = pickle.load(sys.stdin.buffer)  # our own process wrote it
+    seconds += math.ceil(time.process_time())  # those of its start
     for limit, value in (
         (resource.RLIMIT_CPU, seconds), (resource.RLIMIT_AS, MEMORY), (resource.RLIMIT_FSIZE, 0),
         (resource.RLIMIT_CORE, 0),

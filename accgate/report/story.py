@@ -13,7 +13,7 @@ from accgate.report.words import surroundings_of
 from accgate.result import Result
 from accgate.text import visible, with_capital, with_stop
 from accgate.verdict import Verdict, words_of
-from accgate.verdict.advice import Step, after_pass, steps_of
+from accgate.verdict.advice import NOTHING, Step, after_pass, steps_of
 from accgate.verdict.allowed import runs_text
 from accgate.verdict.findings import (
     chance_sentence,
@@ -26,7 +26,7 @@ from accgate.verdict.findings import (
     samples_words,
     subject_of,
 )
-from accgate.verdict.sentences import Setting, settings_of, sight_sentence
+from accgate.verdict.sentences import sight_sentence
 
 SIGNS = {"pass": "✓", "regression": "✕", "inconclusive": "?", "no-reference": "○", "error": "!"}
 WORST_FIRST: tuple[VerdictName, ...] = ("regression", "error", "no-reference", "inconclusive", "pass")
@@ -44,14 +44,12 @@ class Headline(NamedTuple):
 class Story:
     """A run in the order in which people read it. Its texts are not escaped.
 
-    `sentences` follow the headline. `checks` come worst first, and `lead` is the one that the headline names, with its
-    changed `settings`.
+    `sentences` follow the headline. `checks` come worst first, and `lead` is the one that the headline names.
     """
 
     headline: Headline
     sentences: tuple[str, ...] = ()
     steps: tuple[Step, ...] = ()
-    settings: tuple[Setting, ...] = ()
     checks: tuple[Verdict, ...] = ()
     lead: Verdict | None = None
 
@@ -70,7 +68,6 @@ def story_of(result: Result | None, *, answers_commands: bool = False) -> Story:
         headline,
         sentences=(*_sentences(result, own), *_advisory_lines(result, checks)),
         steps=tuple(steps_of(lead, surroundings_of(result, lead, answers_commands=answers_commands))),
-        settings=settings_of(lead),
         checks=checks,
         lead=lead,
     )
@@ -246,6 +243,12 @@ def guard_sentence(result: Result, guard: Guard) -> str | None:
     return f"{checks}{by}, but {which} the gate."
 
 
+def outcome_of(result: Result, verdict: Verdict) -> str:
+    """Tell what became of one check of a run, in sentences."""
+    sentences = [sentence for sentence in _sentences(result, [verdict]) if sentence != NOTHING]
+    return " ".join((f"{_run_line(result, [verdict])}.", *sentences))
+
+
 def _sentences(result: Result, checks: Sequence[Verdict]) -> list[str]:
     lead = checks[0]
     if lead.verdict == "regression":
@@ -257,7 +260,7 @@ def _sentences(result: Result, checks: Sequence[Verdict]) -> list[str]:
     if not lead.higher_is_better and lead.verdict in ("regression", "inconclusive"):
         lines.append("Lower is better.")
     lines.extend(_others(result, checks))
-    if result.verdict == "inconclusive" and result.on_inconclusive == "warn":
+    if lead.verdict == "inconclusive" and result.on_inconclusive == "warn":
         lines.append("The rules only warn of an inconclusive check.")
     return lines
 
@@ -265,7 +268,7 @@ def _sentences(result: Result, checks: Sequence[Verdict]) -> list[str]:
 def _regression_lines(result: Result, lead: Verdict) -> list[str]:
     if lead.p_value is None:
         return _reason_lines(lead)
-    chance, lines = chance_sentence(lead, together_words(result, lead)), []
+    chance, lines = chance_sentence(lead, _together_words(result, lead)), []
     if lead.failed_cost is not None:
         return [f"{chance}.", f"Its accuracy alone: {lead.by_scores}."]
     if (cause := lead.failed_beside) is not None:
@@ -283,7 +286,7 @@ def _regression_lines(result: Result, lead: Verdict) -> list[str]:
     return lines
 
 
-def together_words(result: Result, verdict: Verdict) -> str:
+def _together_words(result: Result, verdict: Verdict) -> str:
     """Say as a clause which error rate the gate allows the whole run.
 
     The clause is a part of `chance_sentence`. It is empty where the check has the whole rate.

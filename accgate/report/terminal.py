@@ -14,12 +14,10 @@ from accgate.verdict.sentences import sentence
 
 ANSWERS = {
     "pass": "is not shown to be worse than {first}",
-    "regression": "is worse than {first}",
     "worse": "is worse than {first}",
     "better": "is better than {first}",
     "no difference": "and {first} differ by less than theta, as far as this can show",
     "open": "and {first}: not enough samples to tell",
-    "inconclusive": "and {first}: not enough samples to tell",
 }
 COLOURS = {
     "pass": "green", "regression": "red", "inconclusive": "yellow", "no-reference": "yellow", "error": "red",
@@ -30,7 +28,7 @@ COLOURS = {
 def print_ab(console: Console, first: str, compared: Sequence[tuple[Verdict, str | None]]) -> None:
     """Print how the second of two models compares with the first, on each task."""
     for verdict, answer in compared:
-        outcome = verdict.verdict if answer is None else answer
+        outcome = answer or {"regression": "worse", "inconclusive": "open"}.get(verdict.verdict, verdict.verdict)
         before, now = verdict.reference.mean, verdict.candidate.mean
         means = f": {points_text(verdict, now)} against {points_text(verdict, before)}"
         means = "" if before is None or now is None else means
@@ -52,22 +50,12 @@ class PlainConsole(Console):
         raise BrokenPipeError
 
 
-def table_of(headings: Sequence[str], rows: Sequence[Sequence[str | Text]], *, left: Sequence[int]) -> Table:
-    """Build a table whose columns `left` are aligned left, the others right."""
-    table = Table(box=None, pad_edge=False)
-    for i, heading in enumerate(headings):
-        table.add_column(heading, justify="left" if i in left else "right")
-    for row in rows:
-        table.add_row(*(cell if isinstance(cell, Text) else Text(cell) for cell in row))
-    return table
-
-
 def print_table(
     console: Console, headings: Sequence[str], rows: Sequence[Sequence[str | Text]], *, left: Sequence[int]
 ) -> None:
     """Print rows as a table, or as paragraphs in a narrow terminal.
 
-    The first two cells name a row. Without rows nothing is printed. `left` is as in `table_of`.
+    The first two cells name a row. Without rows nothing is printed. Columns `left` are aligned left, others right.
     """
     if not rows:
         return
@@ -75,7 +63,12 @@ def print_table(
     columns = zip(map(Text, headings), *cells, strict=True)
     widths = [max(cell.cell_len for cell in column) for column in columns]
     if sum(widths) + 2 * (len(widths) - 1) <= console.width:
-        console.print(table_of(headings, cells, left=left))
+        table = Table(box=None, pad_edge=False)
+        for i, heading in enumerate(headings):
+            table.add_column(heading, justify="left" if i in left else "right")
+        for row in cells:
+            table.add_row(*row)
+        console.print(table)
         return
     for row in cells:
         console.print(Text(" / ").join(row[:2]), style="bold")

@@ -11,7 +11,6 @@ from typing import NamedTuple
 from accgate.report.flips import Flip, FlipsByCheck, excerpt, opening
 from accgate.report.limits import Limits, most_of
 from accgate.report.story import SIGNS, worst_first
-from accgate.report.words import confidence_of
 from accgate.result import Result
 from accgate.text import clip, count_of, figure, p_text
 from accgate.verdict import Cost, GroupFigures, ReferenceSummary, Verdict
@@ -20,7 +19,6 @@ from accgate.verdict.findings import collapse_sentence, lack_sentence, subject_o
 from accgate.verdict.points import (
     asked_text,
     change_text,
-    corrected_text,
     interval_text,
     points_text,
     range_text,
@@ -206,29 +204,18 @@ def checks_of(result: Result, short: Result, flips: FlipsByCheck, limits: Limits
 
 def check_view(verdict: Verdict, flips: Sequence[Flip], limits: Limits) -> CheckView:
     """View one check, with as many of its flips as there is room for."""
-    first, before, now = flips[: limits.flips], verdict.reference.mean, verdict.candidate.mean
-    task = subject_of(verdict)
-    marks = f"{', new' if verdict.is_new else ''}{', advisory' if verdict.tier == 'advisory' else ''}"
-    word = f"{verdict.verdict.replace('-', ' ')}{marks}"
-    model = (verdict.model or "") if verdict.task else ""
-    change, interval = change_text(verdict), interval_text(verdict)
-    means = [points_text(verdict, mean) for mean in (before, now)]
+    first = flips[: limits.flips]
+    to_do = opening(lack_sentence(verdict), limits.reasons), after_inconclusive(verdict, needs_approval=True)
     return CheckView(
         verdict=verdict,
         name=name_of(verdict),
         symbol=SIGNS[verdict.verdict],
-        task=task,
-        word=word,
-        model=model,
-        change=change,
-        interval=interval,
-        row=(
-            f"{SIGNS[verdict.verdict]} {task}{marks}{f', {model}' if model else ''}",
-            change,
-            "→".join(means) if before is not None or now is not None else means[0],
-            gamma_of(verdict),
-            theta_of(verdict),
-        ),
+        task=subject_of(verdict),
+        word=word_of(verdict),
+        model=(verdict.model or "") if verdict.task else "",
+        change=change_text(verdict),
+        interval=interval_text(verdict),
+        row=row_of(verdict),
         sentence=opening(sentence(verdict), 4 * limits.reasons),
         drifted=opening(drift_sentence(verdict), limits.reasons) or None,
         readings=readings_sentence(verdict),
@@ -240,7 +227,7 @@ def check_view(verdict: Verdict, flips: Sequence[Flip], limits: Limits) -> Check
         standing_out=groups_sentence(verdict),
         groups=groups_paragraph(verdict) if limits.groups else None,
         group_rows=group_rows(verdict)[: limits.groups],
-        to_do=_to_do(verdict, limits) if verdict.verdict == "inconclusive" else None,
+        to_do=to_do if verdict.verdict == "inconclusive" else None,
         collapsed=collapse_sentence(verdict),
     )
 
@@ -250,8 +237,31 @@ def _short_flip(flip: Flip, limits: Limits) -> Flip:
     return Flip(opening(flip.id, limits.names), f"{flip.sign}{excerpt(flip.prompt)}", expected, before, got)
 
 
-def _to_do(verdict: Verdict, limits: Limits) -> tuple[str, Step]:
-    return opening(lack_sentence(verdict), limits.reasons), after_inconclusive(verdict, needs_approval=True)
+def _marks(verdict: Verdict) -> str:
+    return f"{', new' if verdict.is_new else ''}{', advisory' if verdict.tier == 'advisory' else ''}"
+
+
+def word_of(verdict: Verdict) -> str:
+    """Write a verdict for a table, with what else marks the check."""
+    return f"{verdict.verdict.replace('-', ' ')}{_marks(verdict)}"
+
+
+def _check(verdict: Verdict, marks: str = "") -> str:
+    model = f", {verdict.model}" if verdict.task and verdict.model else ""
+    return f"{subject_of(verdict)}{marks}{model}"
+
+
+def row_of(verdict: Verdict) -> tuple[str, ...]:
+    """Return the cells of a check under `HEADINGS`."""
+    before, now = verdict.reference.mean, verdict.candidate.mean
+    means = [points_text(verdict, mean) for mean in (before, now)]
+    return (
+        f"{SIGNS[verdict.verdict]} {_check(verdict, _marks(verdict))}",
+        change_text(verdict),
+        "→".join(means) if before is not None or now is not None else means[0],
+        gamma_of(verdict),
+        theta_of(verdict),
+    )
 
 
 def gamma_of(verdict: Verdict) -> str:
@@ -275,7 +285,7 @@ def figure_row(verdict: Verdict) -> tuple[str, ...]:
     """Return the cells of a check under `FIGURE_HEADINGS`."""
     changed = "–" if verdict.lost is None else f"{verdict.lost:,}, {verdict.gained:,}"
     return (
-        ", ".join(part for part in (subject_of(verdict), verdict.model if verdict.task else "") if part),
+        _check(verdict),
         samples_of(verdict),
         interval_text(verdict) or "–",
         p_text(verdict.p_value),
@@ -286,30 +296,18 @@ def figure_row(verdict: Verdict) -> tuple[str, ...]:
     )
 
 
+ALL = (*HEADINGS, *FIGURE_HEADINGS[1:], "Verdict")
+
+
+def all_figures(verdict: Verdict) -> tuple[str, ...]:
+    """Return the cells of a check's row under `ALL`."""
+    return (*row_of(verdict), *figure_row(verdict)[1:], word_of(verdict))
+
+
 def figures_of(verdict: Verdict) -> tuple[tuple[str, str], ...]:
-    """Return the names and values of all figures of a check."""
-    aim = "" if verdict.wanted_drop is None else f", asked {asked_text(verdict)}"
-    rows: list[tuple[str, str | None]] = [
-        ("Samples used", samples_of(verdict)),
-        ("Reference", points_text(verdict, verdict.reference.mean)),
-        ("Candidate", points_text(verdict, verdict.candidate.mean)),
-        ("Difference", change_text(verdict)),
-        ("Difference, corrected for the early stop", corrected_text(verdict) or None),
-        (f"{confidence_of(verdict)} interval", interval_text(verdict) or None),
-        ("gamma: limit on the mean", gamma_of(verdict)),
-        ("theta: smallest visible drop", f"{theta_text(verdict)}{aim}"),
-        ("Allowed drop", f"{verdict.allowed_drop:.4g}" if verdict.allowed_drop else None),
-        ("p", p_text(verdict.p_value)),
-        ("p, adjusted for all checks", _adjusted_p(verdict)),
-        ("alpha, beta", f"{verdict.level:.4g}, {verdict.beta:g}"),
-        ("Answers worse, better", None if verdict.lost is None else f"{verdict.lost:,}, {verdict.gained:,}"),
-        ("Samples without a score", f"{verdict.candidate.errors:,}" if verdict.candidate.errors else None),
-    ]
-    return tuple((name, value) for name, value in rows if value is not None) if verdict.p_value is not None else ()
-
-
-def _adjusted_p(verdict: Verdict) -> str | None:
-    return p_text(verdict.p_adjusted) if verdict.p_adjusted not in (None, verdict.p_value) else None
+    """Return the names and values of the figures that a check has."""
+    pairs = zip(ALL[1:-1], all_figures(verdict)[1:-1], strict=True)
+    return tuple((name, value) for name, value in pairs if value != "–") if verdict.p_value is not None else ()
 
 
 # Groups and costs

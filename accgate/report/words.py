@@ -80,11 +80,6 @@ def savings(result: Result) -> str | None:
     return f"stopping early saved {100 * (1 - used / most):.0f}%" if used < most else None
 
 
-def confidence_of(verdict: Verdict) -> str:
-    """Write the confidence of a check's interval, as a percentage."""
-    return f"{100 * verdict.confidence:.4g}%"
-
-
 def figures_legend(result: Result) -> str:
     """Say what the columns of the comment's tables mean."""
     allowed = "" if result.allowed is None else f" {result.allowed.sentence}."
@@ -104,22 +99,18 @@ def find_check(result: Result, name: str) -> Verdict:
     BadInput
         When none or several checks have the name; the message lists them.
     """
-    checks = {"/".join(_parts(verdict)) or "candidate": verdict for verdict in result.decided}
+    checks = {"/".join(verdict.names) or "candidate": verdict for verdict in result.decided}
     if not checks:
         raise BadInput("the result has no checks; run the gate again")
     wanted = name.replace(" / ", "/").strip()
-    parts = [each for each, verdict in checks.items() if wanted in (verdict.model, verdict.task)]
+    parts = [each for each, verdict in checks.items() if wanted in verdict.names]
     matches = [wanted] if wanted in checks else parts
     if len(matches) == 1:
         return checks[matches[0]]
     if matches:
         raise BadInput(f"{name!r} is the name of {len(matches)} checks; name one of {', '.join(matches)}")
-    names = {part for verdict in result.decided for part in _parts(verdict)}
+    names = {each for verdict in result.decided for each in verdict.names}
     raise BadInput(f"no check {name!r}; {nearest(wanted, {*checks, *names})}")
-
-
-def _parts(verdict: Verdict) -> list[str]:
-    return [part for part in (verdict.model, verdict.task) if part]
 
 
 def explanation_of(result: Result, verdict: Verdict) -> list[Paragraph]:

@@ -1,5 +1,6 @@
 from .allowed import Allowed
-from .figures import Answer, CandidateSummary, Cost, Drift, GroupFigures, Readings, ReferenceSummary
+from .cost import Cost
+from .figures import Answer, CandidateSummary, Drift, GroupFigures, Readings, ReferenceSummary
 from .reasons import Figure, Reason, texts_of, words_of
 from .verdict import Verdict
 

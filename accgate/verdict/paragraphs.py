@@ -1,6 +1,7 @@
 """How a verdict came about, heading by heading."""
 
-from accgate.text import p_relation, with_capital, with_stop
+from accgate.stats.names import TEST_REASONS
+from accgate.text import count_of, p_relation, with_capital, with_stop
 from accgate.verdict.advice import ALONE, Surroundings, advice
 from accgate.verdict.allowed import Allowed
 from accgate.verdict.figures import Figures
@@ -9,9 +10,8 @@ from accgate.verdict.points import asked_text, change_text, corrected_text, inte
 from accgate.verdict.sentences import (
     MEANING,
     drift_sentence,
-    flip_counts,
     groups_paragraph,
-    has_no_room,
+    loss_sentence,
     name_of,
     readings_sentence,
     shortfall,
@@ -99,7 +99,7 @@ def _means(verdict: Figures) -> str:
     side = "The target" if verdict.test == "target" else "The reference"
     side = side if verdict.equal_to is None else verdict.equal_to
     ends = interval_text(verdict)
-    interval = f" ({100 * verdict.confidence:.4g}% interval {ends})" if ends else ""
+    interval = f" ({verdict.confidence} interval {ends})" if ends else ""
     points, corrected = "" if verdict.statistic else " points", corrected_text(verdict)
     early = f"; with the early stop taken into account {corrected}" if corrected else ""
     return (
@@ -110,12 +110,15 @@ def _means(verdict: Figures) -> str:
 
 
 def _changes(verdict: Figures) -> str:
-    if (counts := flip_counts(verdict)) is None:
+    if verdict.discordance is None:
         return ""
-    clusters = f" They come in {verdict.clusters:,} clusters, each of which counts once." if verdict.clusters else ""
-    same = " Nothing changed, so there is nothing for chance to explain." if verdict.discordance == 0.0 else ""
+    lost = count_of(verdict.lost or 0, "sample")
+    counts = f"{lost} got worse, {verdict.gained:,} better ({100 * verdict.discordance:.1f}% changed)."
+    unread = _stopped(loss_sentence(verdict))
+    clusters = f"They come in {verdict.clusters:,} clusters, each of which counts once." if verdict.clusters else ""
+    same = "Nothing changed, so there is nothing for chance to explain." if verdict.discordance == 0.0 else ""
     collapse = _stopped(collapse_sentence(verdict), " They decide nothing by themselves.")
-    return f"{counts}.{same}{clusters}{f' {collapse}' if collapse else ''}"
+    return " ".join(filter(None, (counts, unread, same, clusters, collapse)))
 
 
 def _settings(verdict: Figures) -> str:
@@ -127,8 +130,8 @@ def _settings(verdict: Figures) -> str:
 def _test(verdict: Figures) -> str:
     side = "lower" if verdict.higher_is_better else "higher"
     side = side if verdict.equal_to is None else f"lower or higher than that of {verdict.equal_to}"
-    test, why = test_words(verdict)
-    return f"Is the candidate's {what_of(verdict)} {side}? Decided by {test} ({verdict.test}). {why}".strip()
+    decided = f"Decided by {test_words(verdict)} ({verdict.test}). {TEST_REASONS.get(verdict.test or '', '')}"
+    return f"Is the candidate's {what_of(verdict)} {side}? {decided}".strip()
 
 
 def _alpha(verdict: Figures, run: Surroundings) -> str:
@@ -178,7 +181,7 @@ def _gamma(verdict: Figures) -> str:
 
 
 def _theta(verdict: Figures) -> str:
-    if verdict.verdict == "inconclusive" and (verdict.theta is None or has_no_room(verdict)):
+    if verdict.verdict == "inconclusive" and not verdict.is_too_coarse:
         return f"{shortfall(verdict).capitalize()}."
     if verdict.theta is None and verdict.is_early:
         return "The run ended early, so it does not show what the whole run would have seen."
@@ -222,7 +225,7 @@ def _failures(verdict: Figures) -> str:
 
 
 def _rules(verdict: Figures, run: Surroundings) -> str:
-    if not verdict.model and not verdict.task:
+    if not verdict.names:
         return ""  # two files or arrays were compared
     new = " The check is new in this pull request." if verdict.is_new else ""
     heading, meaning = other_rules(run.rules)

@@ -48,7 +48,7 @@ def range_text(verdict: Figures, ends: tuple[float, float] | None) -> str:
 
 def interval_text(verdict: Figures) -> str:
     """Write the two-sided interval of the difference, empty where there is none."""
-    return range_text(verdict, None if verdict.interval is None else verdict.interval.two_sided)
+    return range_text(verdict, verdict.ends)
 
 
 def theta_text(verdict: Figures) -> str:

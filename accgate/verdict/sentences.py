@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 from accgate.errors import VerdictName
-from accgate.stats.names import TEST_REASONS, TEST_WORDS
+from accgate.stats.names import TEST_WORDS
 from accgate.text import clip, count_of, drop_word, p_relation, with_stop
 from accgate.verdict.figures import Figures, GroupFigures, Readings
 from accgate.verdict.points import asked_text, points_text, samples_of, size_text, theta_text
@@ -28,13 +28,12 @@ LONGEST = 60  # characters of a group's name in a sentence
 
 def name_of(verdict: Figures) -> str:
     """Name a check by model and task, or as a comparison of two files."""
-    return " / ".join(part for part in (verdict.model, verdict.task) if part) or "candidate against reference"
+    return " / ".join(verdict.names) or "candidate against reference"
 
 
 def summary(verdict: Figures) -> str:
     """Sum up the outcome of a check in one sentence, with its figures."""
-    subject = name_of(verdict) if verdict.model or verdict.task else "The candidate"
-    start = f"{subject} {_outcome(verdict)}"
+    start = f"{' / '.join(verdict.names) or 'The candidate'} {_outcome(verdict)}"
     before, now = verdict.reference.mean, verdict.candidate.mean
     if verdict.p_value is None or verdict.verdict == "error" or before is None or now is None:
         return with_stop(f"{start}: {'; '.join(verdict.reasons) or MEANING[verdict.verdict]}")
@@ -80,13 +79,13 @@ def sentence(verdict: Figures) -> str:
     what = "the target" if verdict.test == "target" else "the reference"
     if verdict.equal_to is not None:
         side, what = "lower or higher", verdict.equal_to
-    test, _ = test_words(verdict)
     tested = (
-        f"Tested whether the candidate's {what_of(verdict)} is {side} than {what}'s by {test} on {_samples(verdict)}, "
+        f"Tested whether the candidate's {what_of(verdict)} is {side} than {what}'s by {test_words(verdict)} on "
+        f"{_samples(verdict)}, "
         f"at alpha {verdict.level:g}: p {p_relation(verdict.p_value)}"
     )
     power = "" if (sight := sight_sentence(verdict, more=" or more")) is None else f". {sight}"
-    if verdict.verdict == "inconclusive" and (verdict.theta is None or has_no_room(verdict)):
+    if verdict.verdict == "inconclusive" and not verdict.is_too_coarse:
         power = f". {shortfall(verdict).capitalize()}"
     beside = "" if (cost := verdict.failed_cost) is None else f" But {cost.sentence}."
     return f"{tested}; {_allowance(verdict)}{threshold(verdict)}{_early_stop(verdict)}{power}.{beside}"
@@ -102,29 +101,20 @@ def _allowance(verdict: Figures) -> str:
     return f"the {what_of(verdict)} {size}, {verdict.allowed_drop:.4g} is allowed; "
 
 
-def has_no_room(verdict: Figures) -> bool:
-    """Tell whether the reference has no room for the drop that is seen.
-
-    The run is inconclusive then, though it sees a small enough drop.
-    """
-    return verdict.theta is not None and not verdict.is_too_coarse
-
-
 def shortfall(verdict: Figures) -> str:
     """Say what an inconclusive run lacks, without a full stop."""
     change = drop_word(verdict.higher_is_better)
     if verdict.theta is None:
         return f"too little to tell a {change} from chance"
-    if has_no_room(verdict):
+    if not verdict.is_too_coarse:  # it sees a small enough drop, and yet is inconclusive
         size = theta_text(verdict) if verdict.theta_target is None else asked_text(verdict)
         return f"no {change} can be seen, for the reference has no room for one of {size} points"
     return f"this run resolves only {_change(verdict)} points"
 
 
-def test_words(verdict: Figures) -> tuple[str, str]:
-    """Name the verdict's test in a sentence, and say why it suits the data."""
-    test = verdict.test or "a test"
-    return TEST_WORDS.get(test, test), TEST_REASONS.get(test, "")
+def test_words(verdict: Figures) -> str:
+    """Name the verdict's test in a sentence."""
+    return TEST_WORDS.get(verdict.test or "", verdict.test or "a test")
 
 
 def what_of(verdict: Figures) -> str:
@@ -144,8 +134,6 @@ def threshold(verdict: Figures) -> str:
     """Say where the gate fails, or that no outcome would fail it."""
     if verdict.answer == "better":
         return "a difference either way fails the gate"
-    if verdict.gamma is None and (verdict.discordance is None or verdict.statistic):
-        return f"so few samples have no {what_of(verdict)} that would have failed the gate"
     if verdict.gamma is None:
         return "no outcome of these samples would have failed the gate"
     side, mean = "below" if verdict.higher_is_better else "above", points_text(verdict, verdict.candidate.mean)
@@ -190,15 +178,6 @@ def sight_sentence(verdict: Figures, *, more: str = "") -> str | None:
         early = "" if verdict.theta_target is not None else " early"
         return f"Of runs with a real {drop} of {size}{unit}, at most {beta:g}% pass{early}"
     return f"This run sees a {drop} of {size}{unit}{more} with {100 - beta:g}% probability"
-
-
-def flip_counts(verdict: Figures) -> str | None:
-    """Say how many samples changed. It is None for scores that are not paired."""
-    if verdict.discordance is None:
-        return None
-    lost = count_of(verdict.lost or 0, "sample")
-    counts = f"{lost} got worse, {verdict.gained:,} better ({100 * verdict.discordance:.1f}% changed)"
-    return f"{counts}. {loss}" if (loss := loss_sentence(verdict)) else counts
 
 
 def loss_sentence(verdict: Figures) -> str | None:

@@ -127,6 +127,21 @@ class Browser:
         return message
 
 
+LABELS = """[...document.querySelectorAll("svg.chart")].flatMap((svg) => {
+  const edge = (svg.closest("figure") || svg).getBoundingClientRect();
+  const boxes = [...svg.querySelectorAll("text")].map((text) => [text.textContent, text.getBoundingClientRect()])
+    .filter(([, b]) => b.width);
+  const faults = boxes.filter(([, b]) => b.left < edge.left - 1 || b.right > edge.right + 1 || b.top < edge.top - 1
+    || b.bottom > edge.bottom + 1).map(([words]) => `"${words}" is cut`);
+  boxes.forEach(([words, a], i) => boxes.slice(i + 1).forEach(([other, b]) => {
+    const wide = Math.min(a.right, b.right) - Math.max(a.left, b.left);
+    const high = Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top);
+    if (wide > 1 && high > 3) faults.push(`"${words}" and "${other}" overlap`);
+  }));
+  return faults;
+})"""
+
+
 class Page:
     """One tab of a person: what it shows, and what the person does in it."""
 
@@ -184,6 +199,10 @@ class Page:
 
     def texts(self, selector: str) -> list[str]:
         return list(self.value(f"[...document.querySelectorAll({json.dumps(selector)})].map(e => e.innerText)"))
+
+    def label_faults(self) -> list[str]:
+        """The labels of charts that stick out or lie on each other."""
+        return list(self.value(LABELS))
 
     def click(self, selector: str, at: int = 0) -> None:
         """Press the mouse on the middle of an element, as a person does: what covers it gets the click."""

@@ -15,17 +15,6 @@ from tests.support.cases import each
 
 pytestmark = pytest.mark.browser
 
-# Pairs of labels of one drawing that lie on each other, and labels that stick out of their drawing.
-FAULTS = """[...document.querySelectorAll('svg.chart')].flatMap((drawing) => {
-  const box = (e) => e.getBoundingClientRect(), whole = box(drawing), all = [...drawing.querySelectorAll('text')]
-    .filter((e) => box(e).width);
-  const out = all.filter((e) => box(e).left < whole.left - 1 || box(e).right > whole.right + 1
-    || box(e).top < whole.top - 1 || box(e).bottom > whole.bottom + 1);
-  const over = all.flatMap((a, i) => all.slice(i + 1).filter((b) => box(a).left < box(b).right
-    && box(b).left < box(a).right && box(a).top + 3 < box(b).bottom && box(b).top + 3 < box(a).bottom)
-    .map((b) => a.textContent + ' on ' + b.textContent));
-  return [...out.map((e) => e.textContent), ...over];
-})"""
 LONG = history_of(
     run(day, point(100.0 - day, "inconclusive", model=f"{'a-long-name-' * 4}@gpu=H200", task="a" * 60, gamma=None))
     for day in range(1, 29)
@@ -44,7 +33,7 @@ def show(page: Page, folder: Path, text: str, width: int) -> None:
 @each("width", [390, 1280])
 def test_labels_neither_stick_out_nor_lie_on_each_other(page: Page, tmp_path: Path, history, width: int) -> None:
     show(page, tmp_path, html_page(history), width)
-    assert page.value(FAULTS) == []
+    assert page.label_faults() == []
     assert page.value("document.documentElement.scrollWidth") <= width
     assert not {"Log.entryAdded", "Runtime.exceptionThrown"} & {event["method"] for event in page.browser.events}
 

@@ -12,7 +12,7 @@ from accgate.cli.main import main
 from accgate.errors import BadInput
 from accgate.github.api.answers import Refused, Unreadable
 from accgate.github.branch import UNMOVED, push_files
-from accgate.history.file import NAME, Addition, add_to, history_of, parse_history
+from accgate.history.file import NAME, Addition, add_to, history_of, read_content
 from accgate.history.page import html_page
 from accgate.history.run import Run
 from accgate.result import to_json
@@ -42,7 +42,7 @@ def push(hub: GitHub, made: Run, *, branch: str = BRANCH, page: bool = False, **
 
 
 def runs(hub: GitHub) -> list[str]:
-    read = parse_history(hub.store.files(BRANCH)["history.jsonl"].encode(), "h")
+    read = read_content(hub.store.files(BRANCH)["history.jsonl"].encode(), "h")
     assert not read.notes
     return [made.result for made in read.runs]
 
@@ -174,7 +174,7 @@ class TestCommand:
 
     def test_puts_the_run_of_a_push_to_main_on_the_branch(self, hub: GitHub, capsys) -> None:
         assert main(["history", "push", "accgate.json"]) == 0
-        (made,) = parse_history(hub.store.files(BRANCH)["history.jsonl"].encode(), "h").runs
+        (made,) = read_content(hub.store.files(BRANCH)["history.jsonl"].encode(), "h").runs
         assert (made.commit, made.verdict) == ("c" * 40, "regression")
         said = capsys.readouterr().out
         assert "added the run; 1 run" in said

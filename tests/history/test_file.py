@@ -8,11 +8,11 @@ import json
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from accgate.history.file import History, history_of, merge_histories, parse_history
+from accgate.history.file import History, history_of, merge_histories, read_content
 from accgate.history.run import START, line_of, read_line
 from tests.history.made import point, run, runs, season
 
-junk = st.binary(max_size=60).filter(lambda text: b"\n" not in text)
+junk = st.binary(max_size=60).filter(lambda text: b"\n" not in text).map(lambda text: START + text)
 FEW = settings(deadline=None, max_examples=20)
 
 
@@ -21,7 +21,7 @@ def histories(draw: st.DrawFn) -> History:
     """A history as it may be found: runs in any order, some lines cut, some bytes of something else."""
     lines = [line_of(made).text for made in draw(st.lists(runs, max_size=5))]
     cut = [line[: draw(st.integers(0, len(line)))] if draw(st.booleans()) else line for line in lines]
-    return parse_history(b"\n".join(draw(st.permutations([*cut, *draw(st.lists(junk, max_size=2))]))), "h")
+    return read_content(b"\n".join(draw(st.permutations([*cut, *draw(st.lists(junk, max_size=2))]))), "h")
 
 
 @FEW
@@ -34,7 +34,7 @@ def test_histories_joined_in_any_order_and_grouping_are_the_same_bytes_that_lose
     assert pair.content == merge_histories(two, one).content
     assert merge_histories(pair, three).content == merge_histories(one, merge_histories(two, three)).content
     assert merge_histories(one, one).content == merge_histories(one).content == one.content
-    again = parse_history(pair.content, "h")
+    again = read_content(pair.content, "h")
     assert (again.lines, again.damaged) == (pair.lines, pair.damaged)
     assert {line.id for line in pair.lines} == {line.id for line in (*one.lines, *two.lines)}
 
@@ -42,7 +42,7 @@ def test_histories_joined_in_any_order_and_grouping_are_the_same_bytes_that_lose
 @FEW
 @given(st.lists(runs, max_size=5))
 def test_runs_come_back_from_their_lines_with_every_figure(made: list) -> None:
-    read = parse_history(history_of(made).content, "h")
+    read = read_content(history_of(made).content, "h")
     assert not read.notes
     assert {line.run for line in read.lines} == set(made)
 
@@ -52,13 +52,13 @@ def test_runs_come_back_from_their_lines_with_every_figure(made: list) -> None:
 def test_a_history_cut_anywhere_reads_up_to_the_cut_and_says_so(at: int) -> None:
     full = season(6)
     cut = full.content[: at % len(full.content)]
-    read = parse_history(cut, "h.jsonl")
+    read = read_content(cut, "h.jsonl")
     complete = [line for line in full.lines if line.text in cut]
     assert list(read.lines) == complete
     rest = cut[sum(len(line.text) + 1 for line in complete) :]
     begun = any(line.text.startswith(rest) for line in complete)  # a line that is there whole: nothing is lost
     assert read.damaged == ((rest,) if rest and not begun else ())
-    assert [note.partition(" is cut off")[0] for note in read.notes] == [f"h.jsonl:{len(complete) + 1}:"] * bool(rest)
+    assert [note.partition(" is damaged")[0] for note in read.notes] == [f"h.jsonl:{len(complete) + 1}:"] * bool(rest)
     assert merge_histories(read, full).content == full.content
 
 
@@ -66,20 +66,20 @@ def test_a_damaged_line_in_the_middle_is_kept_and_said_with_its_number() -> None
     first, second, third = (line.text for line in season(3).lines)
     changed = second.replace(b"76.5", b"99.5")
     assert changed != second
-    read = parse_history(b"\n".join((first, changed, third)) + b"\n", "h.jsonl")
+    read = read_content(b"\n".join((first, changed, third)) + b"\n", "h.jsonl")
     assert [line.text for line in read.lines] == [first, third]
     assert read.damaged == (changed,)
     (note,) = read.notes
     assert note.startswith("h.jsonl:2: is damaged")
     assert changed + b"\n" in merge_histories(read, season(3)).content
-    read = parse_history(first[:70] + second + b"\n", "h")  # right behind a torn one
+    read = read_content(first[:70] + second + b"\n", "h")  # right behind a torn one
     assert [line.text for line in read.lines] == [second]
     assert read.damaged == (first[:70],)
 
 
 def test_line_ends_of_windows_and_empty_lines_change_nothing() -> None:
     whole = season(4)
-    assert parse_history(b"\r\n\r\n".join(line.text for line in whole.lines) + b"\r\n", "h").content == whole.content
+    assert read_content(b"\r\n\r\n".join(line.text for line in whole.lines) + b"\r\n", "h").content == whole.content
 
 
 def test_a_line_of_a_later_version_is_kept_with_its_keys_and_one_it_cannot_understand_is_said() -> None:
@@ -90,9 +90,9 @@ def test_a_line_of_a_later_version_is_kept_with_its_keys_and_one_it_cannot_under
         text = json.dumps(row | more, sort_keys=True, separators=(",", ":"))
         return START + f'{hashlib.sha256(text.encode()).hexdigest()[:16]}",{text[1:]}'.encode()
 
-    later = parse_history(written(mood="fine"), "h")
+    later = read_content(written(mood="fine"), "h")
     assert (later.runs, later.content) == ((run(1),), written(mood="fine") + b"\n")
-    other = parse_history(written(checks="none"), "h")
+    other = read_content(written(checks="none"), "h")
     assert (other.runs, other.content) == ((), written(checks="none") + b"\n")
     assert "from another version of accgate" in other.notes[0]
 

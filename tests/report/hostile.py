@@ -37,7 +37,7 @@ LINKED = re.compile(
 
 def assert_inert(page: Page, *, links: tuple[str, ...] = ()) -> None:
     """Nothing of the content became markup, and nothing is left that GitHub's second look makes a link of."""
-    assert page.tags <= TAGS | ({"a"} if links else set())
+    assert set(page.tags) <= TAGS | ({"a"} if links else set())
     assert page.attributes <= {"align"} | {"href" for _ in links} | ({"lang"} if page.blocks else set())
     assert set(page.links) <= set(links)
     assert not (found := LINKED.search(page.text)), found

@@ -4,7 +4,6 @@ import json
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
@@ -17,10 +16,10 @@ from accgate.report.html.page import html_report
 from accgate.report.result_file import read_result, write_result
 from accgate.result import Result
 from accgate.verdict import Verdict
+from tests.report.rendered import Reader
 from tests.report.runs import result_of
 from tests.support.gates import Project
 
-VOID = {"meta", "input", "wbr"}
 WORDS = ["the", "model", "adds", "both", "numbers", "and", "says", "what", "it", "found", "so", "that"]
 
 
@@ -44,28 +43,18 @@ class Picture:
 
 
 @dataclass
-class Document(HTMLParser):
-    """A page in which every tag is closed: tags, attributes, table rows, pictures, and the text that is shown."""
+class Document(Reader):
+    """A page of accgate's: its table rows and pictures, and its text outside of both style and pictures."""
 
-    tags: list[str] = field(default_factory=list)
-    attributes: set[str] = field(default_factory=set)
     rows: list[list[str]] = field(default_factory=list)
     pictures: list[Picture] = field(default_factory=list)
     ids: list[str] = field(default_factory=list)
     policy: str = ""
-    text: str = ""
     data: str = ""
     style: str = ""
     script: str = ""
-    _open: list[tuple[str, dict[str, str]]] = field(default_factory=list)
 
-    def __post_init__(self) -> None:
-        super().__init__()
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        given = {name: value or "" for name, value in attrs}
-        self.tags.append(tag)
-        self.attributes |= set(given)
+    def begin(self, tag: str, given: dict[str, str]) -> None:
         self.ids += [given["id"]] if "id" in given else []
         if given.get("http-equiv") == "Content-Security-Policy":
             self.policy = given["content"]
@@ -75,38 +64,24 @@ class Document(HTMLParser):
             self.rows[-1].append("")
         elif is_chart(tag, given):
             self.pictures.append(Picture(given["class"].split()[-1], given))
-        if any(is_chart(*each) for each in self._open):
+        if any(is_chart(*each) for each in self.open):
             self.pictures[-1].elements.append((tag, given))
-        if tag not in VOID:
-            self._open.append((tag, given))
-
-    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.handle_starttag(tag, attrs)
-        if tag not in VOID:
-            self.handle_endtag(tag)
-
-    def handle_endtag(self, tag: str) -> None:
-        assert self._open.pop()[0] == tag
 
     def handle_data(self, data: str) -> None:
-        tag, given = self._open[-1] if self._open else ("", {})
+        tag, given = self.open[-1] if self.open else ("", {})
         if tag == "style":
             self.style = data
         elif tag == "script" and given.get("type") == "application/json":
             self.data = data
         elif tag == "script":
             self.script = data
-        elif any(is_chart(*each) for each in self._open):
-            if tag == "title":
-                self.pictures[-1].title += data
+        elif any(is_chart(*each) for each in self.open):
+            self.pictures[-1].title += data if tag == "title" else ""
             self.pictures[-1].text += data
         else:
             self.text += data
-        if any(name in ("td", "th") for name, _ in self._open):
+        if self.is_in("td", "th"):
             self.rows[-1][-1] += data
-
-    def handle_comment(self, data: str) -> None:
-        raise AssertionError(f"a comment: {data}")
 
     @property
     def samples(self) -> dict[str, dict[str, Any]]:
@@ -123,11 +98,7 @@ def is_chart(tag: str, given: dict[str, str]) -> bool:
 
 
 def document(text: str) -> Document:
-    found = Document()
-    found.feed(text)
-    found.close()
-    assert not found._open
-    return found
+    return Document().read(text)
 
 
 def page_of(project: Project) -> tuple[tuple[Verdict, ...], Document]:

@@ -51,26 +51,21 @@ HOSTILE = "@team **[x](http://evil.example)** <img src=x> #12 | `a`"
 
 @dataclass(frozen=True)
 class Kind:
-    """A run, and what the first screen of its comment must say."""
+    """A run, and what its comment is made of."""
 
     result: Result | None
-    says: Sequence[str]
     flips: Mapping[tuple[str | None, str | None], Sequence[Flip]] = field(default_factory=dict)
     about: About = ABOUT
     guard: Guard | None = None
     failure: Failure | None = None
 
-    def comment(self, **keys: object) -> str:
-        return render_comment(
-            self.result, self.about, guard=self.guard, flips=self.flips, failure=self.failure, **keys  # type: ignore[arg-type]
-        )  # fmt: skip
+    def comment(self) -> str:
+        return render_comment(self.result, self.about, guard=self.guard, flips=self.flips, failure=self.failure)
 
 
-def verdicts(
-    rows: Sequence[tuple[str, str, int, int, int, int, float]], correction: str = "holm"
-) -> tuple[Verdict, ...]:
+def verdicts(rows: Sequence[tuple[str, str, int, int, int, int, float]]) -> tuple[Verdict, ...]:
     """The verdicts of checks with so many right, lost and gained answers."""
-    return decide([_evidence(*row) for row in rows], correction=correction)  # type: ignore[arg-type]
+    return decide([_evidence(*row) for row in rows], correction="holm")
 
 
 def _evidence(model: str, task: str, n: int, right: int, lost: int, gained: int, theta: float) -> Evidence:
@@ -123,55 +118,23 @@ def kinds() -> dict[str, Kind]:
     hostile = replace(lost, model=HOSTILE, task=HOSTILE, settings_changed=(f"{HOSTILE}: {HOSTILE} → {HOSTILE}",))
     undecided = verdicts([(QWEN, "humaneval", 164, 136, 14, 9, 6.0)])[0]
     bare = replace(kept, verdict="no-reference", p_value=None, interval=None, gamma=None, theta=None)
-    fell, log = ("fell 17.6 points", "48.5 to 30.9"), "loading\n 10%\r100%\n\x1b[31mCUDA out of memory\x1b[0m\n"
+    log = "loading\n 10%\r100%\n\x1b[31mCUDA out of memory\x1b[0m\n"
+    refused = Failure(3, "mean is 80, but the records give 70", "it does not follow from the run's records")
     return {
-        "healthy": Kind(
-            run_of([tried]),
-            ("Passed", "46.7 to 44.4", "within chance", "No action needed", "cache_type_k not set → q4_0"),
-        ),
-        "failed": Kind(
-            run_of([lost]),
-            (*fell, "A harmless change", "the gate allows", "undo the changed settings", "cache_type_k", "6 + 14"),
-            flips_of(lost, SUMS),
-        ),
-        "mixed": Kind(
-            run_of(mixed),
-            (
-                "mmlu_pro fell 3.6 points, 72.4 to 68.8, on qwen3-8b-fp8",
-                "humaneval on qwen3-8b-fp8 is undecided",
-                "the other 10 checks pass",
-                "qwen3-8b-fp8, compared with qwen3-8b of 2026-11-12 (4e1c0aa): engine vllm 0.21.0 → vllm 0.22.1; ",
-            ),
-            flips_of(mixed[0], LONG),
-        ),
-        "inconclusive": Kind(run_of([undecided]), ("Inconclusive", "this run resolves only", "theta = ")),
-        "loosened": Kind(
-            run_of(healthy),
-            ("Waiting for approval", "loosens the gate", "All 12 checks pass", "2 of 4 changed rules"),
-            guard=Guard("loosened", LOOSER, None, "2 changes loosen the gate."),
-        ),
-        "unread": Kind(run_of([unread]), (*fell, "23 answers lost", "19 could no longer be read")),
-        "new task": Kind(
-            run_of([kept, replace(kept, task="multiplication", is_new=True)]),
-            ("Passed", "2 checks", "multiplication, new"),
-        ),
-        "sixty": Kind(run_of(sixty), ("task_7", "and 1 more of 60 checks", "The other 58 checks pass")),
-        "hostile": Kind(run_of([hostile]), fell, flips_of(hostile, [(HOSTILE,) * 3] * 3)),
-        "fork": Kind(
-            run_of([kept], rules="own"),
-            ("Advisory only", "unverified", "46.7 to 44.4"),
-            about=replace(ABOUT, advisory=True, commands=False),
-        ),
-        "no reference": Kind(run_of([bare]), ("No reference", "accgate record")),
-        "log": Kind(None, ("No verdict", "could not finish (exit code 3)", "out of memory"), failure=Failure(3, log)),
-        "refused": Kind(
-            None,
-            ("Result refused", "run the job again"),
-            failure=Failure(3, "mean is 80, but the records give 70", "it does not follow from the run's records"),
-        ),
-        "bootstrap": Kind(
-            run_of([kept], rules="bootstrap"), ("Nothing is gated yet", "accgate record"), guard=Guard("bootstrap")
-        ),
+        "healthy": Kind(run_of([tried])),
+        "failed": Kind(run_of([lost]), flips_of(lost, SUMS)),
+        "mixed": Kind(run_of(mixed), flips_of(mixed[0], LONG)),
+        "inconclusive": Kind(run_of([undecided])),
+        "loosened": Kind(run_of(healthy), guard=Guard("loosened", LOOSER, None, "2 changes loosen the gate.")),
+        "unread": Kind(run_of([unread])),
+        "new task": Kind(run_of([kept, replace(kept, task="multiplication", is_new=True)])),
+        "sixty": Kind(run_of(sixty)),
+        "hostile": Kind(run_of([hostile]), flips_of(hostile, [(HOSTILE,) * 3] * 3)),
+        "fork": Kind(run_of([kept], rules="own"), about=replace(ABOUT, advisory=True, commands=False)),
+        "no reference": Kind(run_of([bare])),
+        "log": Kind(None, failure=Failure(3, log)),
+        "refused": Kind(None, failure=refused),
+        "bootstrap": Kind(run_of([kept], rules="bootstrap"), guard=Guard("bootstrap")),
     }
 
 

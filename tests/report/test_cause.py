@@ -6,10 +6,11 @@ import html
 import re
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 from xml.etree import ElementTree
 
 from accgate.decision.bisection import Bisection, Commit, Culprit
-from accgate.decision.cause import Blame, Change, trial_of
+from accgate.decision.cause import Change, trial_of
 from accgate.report.cause import CauseView, blame_html, blame_markdown
 from accgate.report.html.inline import policy_hash
 from accgate.report.limits import LIMITS
@@ -17,6 +18,9 @@ from accgate.report.markdown import fill_template
 from accgate.report.repetition import print_bisection
 from tests.github.test_cause import blame_of
 from tests.report.runs import printed
+
+if TYPE_CHECKING:
+    from syrupy.assertion import SnapshotAssertion
 
 
 def test_a_bar_shows_how_many_lost_answers_a_setting_explains_and_the_range() -> None:
@@ -52,37 +56,26 @@ def test_in_a_comment_with_little_room_one_short_sentence_is_left() -> None:
     assert sizes[-1] < 300
 
 
-def plain_markdown(blame: Blame) -> str:
-    return html.unescape(blame_markdown(blame)).replace("\u200b", "")
-
-
-def test_words_say_what_cannot_be_put_back_what_failed_and_that_nothing_explains_the_loss() -> None:
-    blame = blame_of()
+def test_words_say_what_flips_what_cannot_be_put_back_what_failed_and_that_nothing_explains_the_loss(
+    messages: SnapshotAssertion,
+) -> None:
+    blame, ids = blame_of(), [str(number) for number in range(44)]
     fixed = (Change("version", "1", "2", "only this version is installed here"),)
     failed = tuple(replace(trial, problem="no memory") for trial in blame.trials if trial.settings == ("options.v",))
-    plain = plain_markdown(replace(blame, fixed=fixed, trials=(blame.trials[0], blame.trials[1], *failed)))
-    assert "version: 1 → 2 (only this version is installed here)." in plain
-    assert "With options.v put back the model could not be asked: no memory." in plain
-    assert "could not be asked |" in plain
-    nothing = replace(blame, causes=(), trials=(replace(blame.trials[2], kind="all back", settings=("options.k",)),))
-    assert "Nothing in the settings explains the loss" in blame_markdown(nothing)
-
-
-def test_a_setting_that_flips_either_way_is_said_to_and_explains_nothing() -> None:
-    ids = [str(number) for number in range(44)]
     lost, gained = frozenset(ids[:22]), frozenset(ids[22:])
     now = {id_: 0.0 if id_ in lost else 100.0 for id_ in ids}
     flipped = trial_of("put back", ("options.v",), 0.01, now, {id_: 100.0 - now[id_] for id_ in ids}, lost, gained)
     assert flipped.finding == "either way"
-    blame = blame_of()
-    plain = plain_markdown(replace(blame, gained=22, trials=(*blame.trials[:2], flipped)))
-    assert "options.v flips answers either way" in plain
-    assert "22 of 22; 22 of 22 gained" in plain
+    whole = replace(blame.trials[2], kind="all back", settings=("options.k",))
+    outcomes = {
+        "fixed": replace(blame, fixed=fixed, trials=(*blame.trials[:2], *failed)),
+        "nothing": replace(blame, causes=(), trials=(whole,)),
+        "either way": replace(blame, gained=22, trials=(*blame.trials[:2], flipped)),
+    }
+    assert {name: html.unescape(blame_markdown(each)) for name, each in outcomes.items()} == messages
 
 
-def test_a_search_that_names_no_commit_says_so_and_which_flip_answers_either_way() -> None:
+def test_a_search_that_names_no_commit_says_so_and_which_flip_answers_either_way(messages: SnapshotAssertion) -> None:
     flips = Culprit(Commit("a" * 40, "kernel"), 0.0, 20, 60, (), 19)
     search = Bisection("m", "t", 9, 60, (), (), 300, (flips,))
-    text = printed(lambda console: print_bisection(console, search, Path("out")))
-    assert "No commit is shown to lose answers" in text
-    assert "aaaaaaaaa kernel flips answers either way, loses nothing: 20 lost there, 19 gained." in text
+    assert printed(lambda console: print_bisection(console, search, Path("out"))) == messages

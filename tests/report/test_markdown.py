@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
+from syrupy.assertion import SnapshotAssertion
 
 from accgate import compare
 from accgate.cli.main import main
@@ -14,10 +15,9 @@ from accgate.report.flips import Flip
 from accgate.report.markdown import cell, code, render_markdown
 from accgate.report.story import SIGNS
 from accgate.text import p_text
-from tests.report.hostile import assert_inert, assert_no_command, hostile
+from tests.report.hostile import assert_inert, assert_no_command
 from tests.report.rendered import Page, page_of
 from tests.report.runs import groups_of, result_of, verdict_of
-from tests.support.cases import each
 from tests.support.gates import RIGHT, Project, right_but, write_lines
 
 
@@ -39,18 +39,9 @@ def rendered(text: str, *, html: bool = True) -> Page:
 SHAPE = [[5] * 3, [3] * 2, [8] * 3, [7] * 3, [5] * 3]
 
 
-@each("text", hostile()[::2])
-def test_hostile_content_shows_as_text_in_a_table_of_the_same_shape(text: str) -> None:
-    check_shape(text)
-
-
 @given(text=st.text(max_size=60) | st.text(alphabet="@#<>|`\\[]()!&;:/. \nw1a-*_~$", max_size=30))
 def test_any_content_shows_as_text_in_a_table_of_the_same_shape(text: str) -> None:
     assume(text not in ("m", "t"))  # the name of the other check: its flips would stand under both
-    check_shape(text)
-
-
-def check_shape(text: str) -> None:
     page = rendered(text)
     assert_inert(page)
     assert [[len(row) for row in table] for table in page.tables] == SHAPE
@@ -58,15 +49,12 @@ def check_shape(text: str) -> None:
     assert rendered(text, html=False).tables == page.tables
 
 
-def test_every_group_has_a_row_in_the_report() -> None:
+def test_every_group_has_a_row_in_the_report(messages: SnapshotAssertion) -> None:
     labels, before = [f"s{i % 9}" for i in range(900)], [100.0] * 900
     now = [0.0 if label == "s4" and i % 2 else 100.0 for i, label in enumerate(labels)]
     verdict = compare(before, now, groups=labels)
     page = page_of(render_markdown(result_of(verdict)))
-    head, *groups = page.tables[-1]
-    assert head == ["Group", "n", "Reference", "Mean", "Difference", "Interval", "p"]
-    assert [row[0] for row in groups] == ["s4", *(f"s{i}" for i in range(9) if i != 4)]
-    assert groups[0][1:5] == ["100", "100.0", "50.0", "−50.0 *"]
+    assert [", ".join(row) for row in page.tables[-1]] == messages
     assert "1 of 9 groups stands out: s4 fell by 50.0 points" in page.text
     assert "All 9 intervals hold together" in page.text
 

@@ -6,8 +6,8 @@ from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
-import pytest
 from rich.console import Console
+from syrupy.assertion import SnapshotAssertion
 
 from accgate.evaluation.assignment import Comparison, Limits
 from accgate.planning.cost import Cost, Estimate, Speed
@@ -64,26 +64,17 @@ def screen(width: int, limits: Callable[[], Limits | None] = lambda: None, **key
     return watched(records, Comparison({"a": RIGHT}, limits), total=60, seconds=0.5, width=width, **keys, **TERMINAL)
 
 
-def test_a_log_has_a_line_a_minute_with_rate_time_left_and_difference() -> None:
-    assert log([RIGHT, WRONG] * 65, {"a": RIGHT}, kept=10) == [
-        "m / t: 140 samples, 10 of them already recorded",
-        "m / t: 70 of 140, 1.0/s, 1:10 left, mean 57.14, diff -42.86",
-        "m / t: 130 of 140, 1.0/s, 0:10 left, mean 53.85, diff -46.15",
-        "m / t: mean 53.57, difference -46.43",
-    ]
-
-
-@each(
-    ("scores", "reference", "total", "end"),
-    [
-        ([RIGHT, WRONG], 30.0, 2, "mean 50.00, difference +20.00"),
-        ([RIGHT, WRONG], None, 3, "ended with 2 of 3 answers"),  # a mean of more than decide would mislead
-        ([None, RIGHT, None], {"a": WRONG}, 3, "mean 100.00, difference +100.00, 2 failed"),
-        ([], None, 0, "mean -"),
-    ],
-)
-def test_a_check_ends_with_mean_difference_and_failures(scores: Any, reference: Any, total: int, end: str) -> None:
-    assert log(scores, reference, total=total)[-1] == f"m / t: {end}"
+def test_a_log_has_a_line_a_minute_and_ends_with_mean_difference_and_failures(messages: SnapshotAssertion) -> None:
+    assert (
+        {
+            "a line a minute": log([RIGHT, WRONG] * 65, {"a": RIGHT}, kept=10),
+            "a mean as reference": log([RIGHT, WRONG], 30.0)[-1:],
+            "more than decide": log([RIGHT, WRONG], None, total=3)[-1:],  # whose mean would mislead
+            "failures": log([None, RIGHT, None], {"a": WRONG})[-1:],
+            "nothing": log([])[-1:],
+        }
+        == messages
+    )
 
 
 def test_a_wide_terminal_shows_rate_time_left_mean_difference_and_failures() -> None:
@@ -124,42 +115,39 @@ def test_the_limits_are_looked_at_every_two_seconds_at_most_and_less_often_where
     assert min(later - look for look, later in pairwise(looks)) >= 2.0
 
 
-@pytest.mark.parametrize(
-    ("case", "healthy", "dropped", "most"),
-    [
-        ({"kept": 100}, "30 s", "42 s", "1 min 21 s"),  # which took no time
-        ({"kept": 400}, None, "9 s", "48 s"),  # and did not decide it
-        ({"cached": 5}, "40 s", "53 s", "1 min 32 s"),
-        ({"replies": 80.0}, "5 s", "6 s", "10 s"),
-        ({"replies": 90.0}, None, None, None),  # nobody waits for it
-        ({"after": 40}, None, None, None),  # the speed never showed
-        ({"total": 416}, None, None, None),  # a shard's part has no verdict
-        ({"kept": 831, "after": 0}, None, None, None),  # the last reply
-    ],
-)
-def test_one_line_says_when_the_verdict_is_expected(
-    case: dict[str, Any], healthy: str | None, dropped: str | None, most: str | None
-) -> None:
+EXPECTED: dict[str, dict[str, Any]] = {
+    "kept ones took no time": {"kept": 100},
+    "and did not decide it": {"kept": 400},
+    "cached": {"cached": 5},
+    "fast": {"replies": 80.0},
+    "nobody waits for it": {"replies": 90.0},
+    "the speed never showed": {"after": 40},
+    "a shard's part has no verdict": {"total": 416},
+    "the last reply": {"kept": 831, "after": 0},
+}
+
+
+def test_one_line_says_when_the_verdict_is_expected(messages: SnapshotAssertion) -> None:
     def estimate(speed: Speed, done: int, free: int) -> Estimate:
         costs = [Cost(n, None, (n - free) / speed.replies, None) for n in (832, 367, 481)]
         return Estimate("m", "t", costs[0], costs[1] if done < 367 else None, costs[2], (), 2.0, "early")
 
-    first = "" if healthy is None else f"about 367 samples ({healthy}) if nothing changed, "
-    second = f"about 481{'' if first else ' samples'} ({dropped}) after a drop of 2 points"
-    line = f"m / t: verdict expected after {first}{second}, at most 832 ({most})"
-    kept, total = case.get("kept", 0), case.get("total", 832)
-    records = [record_of(RIGHT, cached=at < case.get("cached", 0)) for at in range(min(40, total - kept))]
-    speed = Speed(case.get("replies", 9.0), None)
-    for terminal in ({}, TERMINAL):
+    def lines(case: dict[str, Any], **terminal: Any) -> list[str]:
+        kept, total = case.get("kept", 0), case.get("total", 832)
+        records = [record_of(RIGHT, cached=at < case.get("cached", 0)) for at in range(min(40, total - kept))]
+        speed = Speed(case.get("replies", 9.0), None)
         text = watched(
             records, Comparison(50.0, estimate=estimate), kept=kept, total=total, seconds=0.0,
             speed=lambda seen: speed if seen > case.get("after", 8) else None, **terminal,
         )  # fmt: skip
-        lines = [each.strip() for each in re.split(r"[\r\n]+", text) if "verdict expected" in each]
-        assert lines == ([] if most is None else [line])
+        return [line.strip() for line in re.split(r"[\r\n]+", text) if "verdict expected" in line]
+
+    said = {name: lines(case) for name, case in EXPECTED.items()}
+    assert said == messages
+    assert said == {name: lines(case, **TERMINAL) for name, case in EXPECTED.items()}
 
 
-def test_reference_and_speed_of_one_check_are_not_those_of_the_next() -> None:
+def test_reference_and_speed_of_one_check_are_not_those_of_the_next(messages: SnapshotAssertion) -> None:
     def estimate(speed: Speed, done: int, free: int) -> Estimate:
         assert (done, free) == (1, 0)
         return Estimate("m", "t", Cost(60, None, 60 / speed.replies, None), None, None, ())
@@ -173,10 +161,7 @@ def test_reference_and_speed_of_one_check_are_not_those_of_the_next() -> None:
             bar.finished(record_of(RIGHT))
             bar.ended()
 
-    assert printed(run, 40).splitlines() == [
-        "m / t: 60 samples", "m / t: verdict expected after 60 samples (30 s)", "m / t: ended with 1 of 60 answers",
-        "m / t: 60 samples, 59 of them already recorded", "m / t: mean 100.00",
-    ]  # fmt: skip
+    assert printed(run, 40) == messages
 
 
 def test_control_characters_and_markup_of_names_are_not_obeyed() -> None:

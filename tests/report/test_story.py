@@ -3,21 +3,23 @@
 import math
 import re
 from dataclasses import replace
+from typing import Any
 from xml.etree import ElementTree
 
 import pytest
+from syrupy.assertion import SnapshotAssertion
 
 from accgate import compare
 from accgate.report.flips import cut_to_difference
 from accgate.report.forest import forest_files, rows_of, scale_of, text_plot
-from accgate.report.story import story_of, worst_first
+from accgate.report.story import outcome_of, story_of, worst_first
 from accgate.report.words import explanation_of
 from accgate.stats.result import Interval
 from accgate.text import with_capital
 from accgate.verdict import Allowed, CandidateSummary, ReferenceSummary, Verdict
 from accgate.verdict.advice import NOTHING
 from accgate.verdict.findings import chance_sentence, deciding_theta, drop_sentence, needed_samples, pass_words
-from accgate.verdict.sentences import Setting, settings_of
+from accgate.verdict.sentences import settings_of
 from tests.report.kinds import kinds, result_named, run_of, verdicts
 from tests.report.runs import result_of, verdict_of
 from tests.support.cases import each
@@ -35,7 +37,7 @@ def counts(sentence: str | None) -> tuple[float, float]:
 
 
 @pytest.mark.slow
-def test_both_figures_of_chance_are_those_of_the_check_and_of_its_share_of_alpha() -> None:
+def test_both_figures_of_chance_are_those_of_the_check_and_of_its_share_of_alpha(messages: SnapshotAssertion) -> None:
     before, after = right_but(60, 400), right_but(110, 400)
     of_pairs = "paired", "unconditional", "permutation", "bootstrap", "gsprt", "group-sequential", "e-process"
     for test in (*of_pairs, "two-sample"):
@@ -46,17 +48,11 @@ def test_both_figures_of_chance_are_those_of_the_check_and_of_its_share_of_alpha
         assert verdict.p_value is not None
         assert chance == (0 if verdict.p_value < 1e-4 else round(1e4 * verdict.p_value)), test
     several = replace(result_named("mixed"), checks=result_named("mixed").checks[:2])
-    lead = story_of(several).lead
-    assert lead is not None
-    assert lead.alpha_applied is not None
-    share = f"the gate allows {1e4 * lead.alpha_applied:.0f}"
-    for allowed_all, words in (
-        (several.allowed, f"{share} here, and 500 in all 2 checks together"),
-        (Allowed(0.05, new=0.03), "and 800 in all: 500 by the base's checks, 300 more by those"),
-        (Allowed(0.03, 0.01, limits=0.01), "and 500 in all: 400 by scores, 100 by limits on costs."),
-        (None, f"{share}."),  # of an earlier version
-    ):
-        assert words in " ".join(story_of(replace(several, allowed=allowed_all)).sentences)
+    shares = several.allowed, Allowed(0.05, new=0.03), Allowed(0.03, 0.01, limits=0.01), None  # of an earlier version
+    assert [story_of(replace(several, allowed=allowed)).sentences[1] for allowed in shares] == messages
+    both_ways = replace(several.checks[0], equal_to="other", alpha_applied=0.025)
+    alone = replace(result_of(both_ways), allowed=Allowed(0.05))
+    assert "the gate allows 500." in " ".join(story_of(alone).sentences)
     allowing = compare(before, after, allowed_drop=2.0, theta=8.0)
     assert (chance_sentence(allowing) or "").startswith("A change that loses only the allowed 2 does so in")
 
@@ -88,38 +84,26 @@ def test_no_theta_and_no_number_is_advised_where_neither_decides() -> None:
         assert "You asked" not in story_of(result_of(verdict)).sentences[0]
 
 
-def test_a_pass_says_within_chance_only_where_the_figures_do() -> None:
-    cases = (
-        ({}, "within chance"), ({"allowed_drop": 6.0}, "within the allowed 6"),
-        ({"allowed_drop": 2.0}, "2 is allowed, the rest is within chance"),
-        ({"candidate": CandidateSummary(76.0, 100)}, "no drop"),
-        ({"certify": True, "theta_target": 7.0}, "a drop of 7.0 ruled out"),
-        ({"higher_is_better": False}, "no rise"),
-    )  # fmt: skip
-    for keys, words in cases:
-        assert pass_words(verdict_of("pass", **keys)) == words
+PASSES: tuple[dict[str, Any], ...] = (
+    {}, {"allowed_drop": 6.0}, {"allowed_drop": 2.0}, {"candidate": CandidateSummary(76.0, 100)},
+    {"certify": True, "theta_target": 7.0}, {"higher_is_better": False},
+)  # fmt: skip
+DROPS: tuple[tuple[float, float, dict[str, Any]], ...] = (
+    (75.0, 74.96, {"gamma": None}), (75.0, 75.0, {}), (75.0, 72.0, {"test": "target"}),
+    (0.05, 0.09, {"statistic": "ece", "gamma": 0.08, "higher_is_better": False}),
+)  # fmt: skip
+CHANGED = (
+    "options.kv: not set → q4_0", "variant.kv: f16 → q4_0", "environment.torch: 2.8 → 2.9", "version: 1 → 2", "odd",
+)  # fmt: skip
 
 
-def test_a_drop_reads_right_at_any_size_and_for_a_target_or_a_statistic() -> None:
-    def of(before: float, now: float, **keys: object) -> str:
-        return drop_sentence(
-            verdict_of(reference=ReferenceSummary(before, 9), candidate=CandidateSummary(now, 9), **keys)
-        )
-
-    assert of(75.0, 74.96, gamma=None) == "t fell 0.04 points, 75.00 to 74.96"
-    assert of(75.0, 75.0) == "t stayed at 75.0"
-    assert of(75.0, 72.0, test="target") == "t is 3.0 points below its target, 72.0 against 75.0"
-    assert of(0.05, 0.09, statistic="ece", gamma=0.08, higher_is_better=False) == "ece of t rose 0.04, 0.05 to 0.09"
-
-
-def test_settings_are_name_before_and_now() -> None:
-    changed = (
-        "options.kv: not set → q4_0", "variant.kv: f16 → q4_0", "environment.torch: 2.8 → 2.9", "version: 1 → 2", "odd",
-    )  # fmt: skip
-    assert settings_of(verdict_of(settings_changed=changed)) == (
-        Setting("kv", "not set", "q4_0"), Setting("odd", "", ""), Setting("variant.kv", "f16", "q4_0"),
-        Setting("torch", "2.8", "2.9", is_outside=True), Setting("engine version", "1", "2", is_outside=True),
-    )  # fmt: skip
+def test_a_pass_a_drop_at_any_size_and_changed_settings_read_right(messages: SnapshotAssertion) -> None:
+    sides = [(ReferenceSummary(before, 9), CandidateSummary(now, 9), keys) for before, now, keys in DROPS]
+    assert {
+        "passes": {str(keys): pass_words(verdict_of(**keys)) for keys in PASSES},
+        "drops": [drop_sentence(verdict_of(reference=then, candidate=now, **keys)) for then, now, keys in sides],
+        "settings": [*map(tuple, settings_of(verdict_of(settings_changed=CHANGED)))],
+    } == messages
 
 
 def test_replies_are_cut_to_where_they_last_differ() -> None:
@@ -160,6 +144,8 @@ def test_a_check_that_others_decide_is_named_once(count: int) -> None:
     assert said.headline.text.startswith("Inconclusive: t0 82.9 to 79.9, this run cannot tell")
     assert (f"and {count - 1} more of {count + 1} checks" in said.headline.text) == (count > 1)
     assert "The other check passes." in said.sentences
+    warned = replace(run, on_inconclusive="warn")
+    assert ["only warn" in outcome_of(warned, run.checks[at]) for at in (0, -1)] == [True, False]
 
 
 def test_a_verdict_without_figures_has_a_story() -> None:

@@ -85,11 +85,6 @@ def axis_of(low: float, high: float) -> Axis:
     return Axis(low - room, high + room)
 
 
-def upright(low: float, high: float) -> Axis:
-    """Build an axis up the height of a chart."""
-    return axis_of(low, high).drawn(HEIGHT, 0.0)
-
-
 def thin(points: Sequence[T], most: int) -> Sequence[T]:
     """Return at most `most` of the points, evenly spread, first and last included."""
     if len(points) <= most:

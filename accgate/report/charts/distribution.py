@@ -42,9 +42,9 @@ class _Figures:
     @property
     def bar(self) -> tuple[float, float] | None:
         """The interval of the run's mean, from that of its difference to the reference."""
-        if self.verdict.interval is None:
+        if self.verdict.ends is None:
             return None
-        low, high = (oriented(end, self.verdict.higher_is_better) for end in self.verdict.interval.two_sided)
+        low, high = (oriented(end, self.verdict.higher_is_better) for end in self.verdict.ends)
         return self.reference + low, self.reference + high
 
     @property
@@ -195,7 +195,5 @@ def _caption(figures: _Figures) -> str:
     elif verdict.test not in NORMAL:
         parts.append("The curves approximate the test's own distribution.")
     if (verdict.sigma or 0.0) <= ROUNDING and not verdict.is_early:
-        low, high = (0.0, 0.0) if verdict.interval is None else verdict.interval.two_sided
-        width = "that of its interval" if high - low > ROUNDING else "the one at which theta is seen"
-        parts.append(f"The run shows no spread; the width is {width}.")
+        parts.append("The run shows no spread; the width is that of its interval, or the one at which theta is seen.")
     return " ".join(parts)

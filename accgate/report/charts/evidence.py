@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from accgate.decision.path import SequentialPath
 from accgate.design import oriented
-from accgate.report.charts.axes import Axis, axis_of, figures_below, figures_beside, short, thin, upright
+from accgate.report.charts.axes import Axis, axis_of, figures_below, figures_beside, short, thin
 from accgate.report.charts.svg import HEIGHT, Chart, drawing, label, label_beside, line, mark, path, stretch
 from accgate.verdict import Verdict
 
@@ -23,7 +23,8 @@ def evidence_chart(verdict: Verdict, steps: SequentialPath, key: str) -> Chart:
     fails, passes = ([(n, value / points) for n, value in bound] for bound in (steps.fails, steps.passes))
     values = [*sums, 0.0, *(v for _, v in (*fails, *passes))]
     room = max(values) - min(values) or 1.0
-    x, y = axis_of(0.0, float(verdict.n)), upright(min(values) - 0.16 * room, max(values) + 0.1 * room)
+    x = axis_of(0.0, float(verdict.n))
+    y = axis_of(min(values) - 0.16 * room, max(values) + 0.1 * room).drawn(HEIGHT, 0.0)
     run = _places(x, y, [(0, 0.0), *zip(steps.n, sums, strict=True)])
     edge = _places(x, y, fails)
     zone = [*edge, (edge[-1][0], HEIGHT), (edge[0][0], HEIGHT)] if len(fails) > 1 else []  # where a run fails

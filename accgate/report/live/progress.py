@@ -47,8 +47,7 @@ class Follower:
     def __init__(self, folder: Path, checks: Sequence[Check] = ()) -> None:
         self.folder = folder
         self._checks: dict[tuple[str, str], Check | None] = {check.key: check for check in checks}
-        self._offsets: dict[tuple[str, str], int] = {}
-        self._records: dict[tuple[str, str], dict[tuple[str, int], Record]] = {}
+        self._read: dict[tuple[str, str], tuple[int, dict[tuple[str, int], Record]]] = {}  # up to which byte
 
     @property
     def is_finished(self) -> bool:
@@ -97,7 +96,7 @@ class Follower:
         return [pair for pair in pairs if paths_of(self.folder, *pair).settings.is_file()]
 
     def _standing(self, pair: tuple[str, str], check: Check | None) -> Standing:
-        records = self._read(pair)
+        records = self._records(pair)
         first, difference = (0, None) if check is None else _difference(check, records)
         return Standing(
             name=visible(" / ".join(pair)),
@@ -109,18 +108,16 @@ class Follower:
             difference=None if difference is None else signed_number(difference),
         )
 
-    def _read(self, pair: tuple[str, str]) -> Mapping[tuple[str, int], Record]:
-        path, offset = paths_of(self.folder, *pair).records, self._offsets.get(pair, 0)
-        records = self._records.setdefault(pair, {})
+    def _records(self, pair: tuple[str, str]) -> Mapping[tuple[str, int], Record]:
+        path, (offset, records) = paths_of(self.folder, *pair).records, self._read.get(pair, (0, {}))
         try:
             if path.stat().st_size < offset:  # the run began again
-                offset = 0
-                records.clear()
-            new, self._offsets[pair] = new_records(path, offset)
+                offset, records = 0, {}
+            new, offset = new_records(path, offset)
         except OSError:  # there is none yet
             return records
-        records.update((record.key, record) for record in new)
-        return records
+        self._read[pair] = offset, records | {record.key: record for record in new}
+        return self._read[pair][1]
 
 
 def _total(paths: RecordPaths, check: Check | None) -> int | None:

@@ -144,11 +144,8 @@ class Viewer(ThreadingHTTPServer):
             return Content(HTML, page, "frame-ancestors 'none'")
         if name == "":
             return Content(HTML, *self.page())
-        return (
-            Content("text/javascript; charset=utf-8", self._samples_files[name])
-            if self._samples_files.get(name)
-            else None
-        )
+        samples = self._samples_files.get(name)
+        return Content("text/javascript; charset=utf-8", samples) if samples else None
 
     def page(self) -> tuple[bytes, str]:
         """Return the page that follows the run, and its security policy.
@@ -176,9 +173,8 @@ class _Handler(BaseHTTPRequestHandler):
             return self._refuse(HTTPStatus.FORBIDDEN, "open this address in a browser on the machine that serves it")
         _, token, *rest = [*self.path.split("/"), ""]
         if not secrets.compare_digest(token.encode(), viewer.token.encode()):
-            return self._refuse(
-                HTTPStatus.FORBIDDEN, "the address lacks its token; copy the whole address from the terminal"
-            )
+            fault = "the address lacks its token; copy the whole address from the terminal"
+            return self._refuse(HTTPStatus.FORBIDDEN, fault)
         viewer.note_visit()
         try:
             content = viewer.content("/".join(rest).rstrip("/"))
@@ -186,20 +182,19 @@ class _Handler(BaseHTTPRequestHandler):
             return self._refuse(HTTPStatus.INTERNAL_SERVER_ERROR, message_line(str(error)))
         if content is None:
             return self._refuse(HTTPStatus.NOT_FOUND, "there is no such page")
-        return self._send(*content)
+        return self._send(HTTPStatus.OK, content)
 
     def _refuse(self, status: HTTPStatus, text: str) -> None:
-        self._send("text/plain; charset=utf-8", f"{text}\n".encode(), status=status)
+        self._send(status, Content("text/plain; charset=utf-8", f"{text}\n".encode()))
 
-    def _send(
-        self, kind: str, content: bytes, policy: str = "default-src 'none'", *, status: HTTPStatus = HTTPStatus.OK
-    ) -> None:
+    def _send(self, status: HTTPStatus, content: Content) -> None:
         self.send_response(status)
-        headers = {"Content-Type": kind, "Content-Length": str(len(content)), "Content-Security-Policy": policy}
+        length, policy = str(len(content.body)), content.policy
+        headers = {"Content-Type": content.kind, "Content-Length": length, "Content-Security-Policy": policy}
         for name, value in (headers | HEADERS).items():
             self.send_header(name, value)
         self.end_headers()
-        self.wfile.write(content)
+        self.wfile.write(content.body)
 
     def log_message(self, *_: Any) -> None:
         """Print nothing, because addresses hold the token."""

@@ -32,7 +32,7 @@ def served(tmp_path: Path) -> Iterator[Viewer]:
     thread.start()
     yield viewer
     clock.now = 1e9
-    thread.join(30)
+    thread.join(120)
     assert not thread.is_alive()
 
 
@@ -51,7 +51,7 @@ def test_the_command_follows_a_run_to_its_report(tmp_path: Path) -> None:
         url = view.stdout.readline().strip()
 
         def shown(name: str) -> requests.Response:
-            return requests.get(f"{url}{name}", timeout=30)
+            return requests.get(f"{url}{name}", timeout=120)
 
         assert "Not yet decided." in shown("").text
         state = shown("state").json()
@@ -64,7 +64,7 @@ def test_the_command_follows_a_run_to_its_report(tmp_path: Path) -> None:
         assert shown("").text == shown("report").text
         assert "Not yet decided." not in shown("").text
         view.send_signal(signal.SIGINT)
-        assert view.wait(30) == 0
+        assert view.wait(120) == 0
 
 
 def test_without_token_from_another_host_or_origin_and_by_other_paths_nothing_is_shown(served: Viewer) -> None:
@@ -81,15 +81,15 @@ def test_without_token_from_another_host_or_origin_and_by_other_paths_nothing_is
     ):  # fmt: skip
         request = requests.Request("GET", url, headers=headers).prepare()
         request.url = url  # as it is written: requests would resolve the dots
-        answer = session.send(request, timeout=30)
+        answer = session.send(request, timeout=120)
         assert answer.status_code == status, (url, headers)
         assert not [text for text in ("sesame", "root:", served.token) if text in answer.text]
-    assert requests.post(served.url, timeout=30).status_code == 501
-    assert requests.get(served.url.replace("127.0.0.1", "localhost"), timeout=30).status_code == 200
+    assert requests.post(served.url, timeout=120).status_code == 501
+    assert requests.get(served.url.replace("127.0.0.1", "localhost"), timeout=120).status_code == 200
 
 
 def test_what_is_shown_may_be_kept_framed_and_read_by_nobody_else(served: Viewer) -> None:
-    answer = requests.get(served.url, timeout=30)
+    answer = requests.get(served.url, timeout=120)
     policy = answer.headers["Content-Security-Policy"]
     assert "default-src 'none'" in policy
     assert "frame-ancestors 'none'" in policy
@@ -119,10 +119,10 @@ def test_it_ends_by_itself_when_nobody_looks_and_later_where_the_run_is_over(tmp
         clock.now = seconds
         thread = threading.Thread(target=viewer.serve, daemon=True)
         thread.start()
-        thread.join(30.0 if ends else 0.5)
+        thread.join(120.0 if ends else 0.5)
         assert thread.is_alive() is not ends, (seconds, visited, finished)
         clock.now = 1e9
-        thread.join(30)
+        thread.join(120)
 
 
 def test_records_that_are_damaged_or_hostile_are_told_and_not_run(tmp_path: Path, capsys) -> None:
