@@ -10,7 +10,7 @@ from accgate.github.approvals import find_approval
 from accgate.github.event import LOCAL, Event, find_pull_request, read_event
 from accgate.github.outcome import UNFOLLOWED, Outcome, final_exit_code, json_of, read_outcome, refuse_result, title_of
 from accgate.github.rules import by_rules_in_force, guard_of, has_commands, verify_result
-from accgate.github.runner import Job, append_summary, collect_troubles, command, internal_error, trouble, write_outputs
+from accgate.github.runner import Job, collect_troubles, command, end_step, internal_error
 from accgate.guard.state import Guard
 from accgate.inputs.checkout import commit_of
 from accgate.inputs.parquet import without_native_readers
@@ -55,17 +55,14 @@ def publish(options: Options, job: Job) -> int:
     else:
         announcement.write(title, body)
     passed = outcome.exit_code == PASSED and not outcome.is_bootstrap and (guard is None or guard.holds)
-    with collect_troubles("the job summary and outputs could not be written", troubles):
-        append_summary(job.environ, body)
-        outputs = {
-            "verdict": outcome.verdict,
-            "passed": "true" if passed and not options.untrusted else "false",
-            "summary-markdown": body,
-            "json": json.dumps(json_of(outcome, guard)),
-        }
-        write_outputs(job.environ, outputs)
-    for text in troubles:
-        job.say(text if event.name == LOCAL else trouble(text))
+    outputs = {
+        "verdict": outcome.verdict,
+        "passed": "true" if passed and not options.untrusted else "false",
+        "summary-markdown": body,
+    }
+    with collect_troubles("the output json could not be written", troubles):
+        outputs["json"] = json.dumps(json_of(outcome, guard))
+    end_step(job, body, outputs, troubles)
     code, ended = final_exit_code(outcome, guard, options.fail_on), announcement.ended
     if event.name == LOCAL:
         return code

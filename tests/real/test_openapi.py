@@ -19,7 +19,7 @@ from accgate.github.api.answers import CannotReach, Refused
 from accgate.github.api.client import Client
 from accgate.github.approvals import find_approval, fork_is_allowed
 from accgate.github.branch import push_files
-from accgate.github.check_runs import Annotation, check_runs, finish_check_run, open_check_run
+from accgate.github.check_runs import Annotation, CheckRuns
 from accgate.github.comments import State, comment_key, put_comment
 from accgate.github.event import find_pull_request
 from accgate.github.proposal import Options, propose
@@ -199,14 +199,14 @@ def test_comments_are_written_found_updated_and_deleted(client, hub):
 def test_check_runs_are_opened_finished_and_looked_for(client, hub):
     event = hub.event()
     hub.fail(Fault(502, {}), method="POST", performed=True)
-    id_ = open_check_run(client, event, name="accgate", title="Running", summary="It runs.")
+    checks = CheckRuns(client, event, "accgate")
+    id_ = checks.open("Running", "It runs.")
     notes = [Annotation("accuracy.toml", line, "warning", "drop", "A drop.") for line in range(1, 121)]
-    facts = {"name": "accgate", "title": "Failed", "summary": "A drop.", "annotations": notes}
     hub.fail(Fault(502, {}), method="PATCH", performed=True)
-    assert finish_check_run(client, event, conclusion="failure", check_run_id=id_, **facts) == id_
-    assert finish_check_run(client, event, conclusion="cancelled", **facts) != id_
+    assert checks.finish("failure", "Failed", "A drop.", notes, number=id_) == id_
+    assert checks.finish("cancelled", "Failed", "A drop.", notes) != id_
     assert len(hub.store.annotations[id_]) == 120
-    assert len(list(check_runs(client, event, "accgate"))) == 2
+    assert len(list(checks.rows())) == 2
 
 
 def test_approvals_by_review_are_read(client, hub):

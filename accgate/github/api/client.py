@@ -9,14 +9,17 @@ import random
 import re
 import time
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+from typing import Any, TypeVar
+from urllib.parse import urljoin
 
 from accgate.github.api.answers import CannotPublish, CannotReach, Uncertain, Unreadable, failure
-from accgate.github.api.transport import Answer, Params, Session, origin_of, send, within
+from accgate.github.api.transport import Answer, Params, Session, origin_of, send
 
+T = TypeVar("T")
 API_VERSION = "2022-11-28"
 PAGE_SIZE = 100  # GitHub's most
 ATTEMPTS = 5  # the pauses between them are 1, 2, 4 and 8 s at most
+ROUNDS = 4  # of `once`, each of them with these attempts
 WAITING = 15 * 60.0  # seconds in all; a job's primary rate limit may need an hour, which nobody waits for
 _FULL_PAGE = 30  # GitHub's page where `per_page` is ignored
 _MOST_PAGES = 1000  # 100,000 rows: beyond them the server repeats its pages
@@ -139,6 +142,25 @@ class Client:
         """
         self._wait(pause(failed, {}, self._luck()), f"{self.api_url} keeps failing")
 
+    def once(self, do: Callable[[], T], find: Callable[[], T | None], what: str) -> T:
+        """Do something that must not be done twice, and return its outcome.
+
+        After a failure that may have done it, `find` looks for the outcome.
+
+        Raises
+        ------
+        CannotReach
+            When it fails several times, with the fault `what`.
+        """
+        for failed in range(1, ROUNDS + 1):
+            try:
+                return do()
+            except Uncertain:
+                self.rest(failed)
+            if (outcome := find()) is not None:
+                return outcome
+        raise CannotReach(f"{what} in {ROUNDS} attempts")
+
     def _request(
         self, method: str, path: str, *, needs: str, params: Params | None = None, body: Any = None, again: bool = True
     ) -> Answer:
@@ -184,8 +206,11 @@ class Client:
         location = answer.headers.get("location")
         if answer.status not in (301, 302, 307, 308) or location is None:
             raise Unreadable(f"{what}: answered {answer.status} without an address to go to")
-        target = within(self._origin, url, location)
-        if target is None:
+        try:
+            target = urljoin(url, location)
+        except ValueError:
+            target = ""
+        if origin_of(target) != self._origin:
             raise CannotReach(f"{what}: redirects to another server, where the token must not go")
         return target
 
