@@ -15,6 +15,7 @@ from typing import Any
 
 import jsonschema
 import pytest
+import yaml
 
 from accgate.cli.main import main
 
@@ -70,7 +71,7 @@ def refuses(resource: Mapping[str, Any], *path: str | int, value: Any) -> None:
 def test_the_jobs_of_kubernetes_are_what_its_schema_says(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     config = written(tmp_path, VLLM, "{ tensor_parallel_size = 2, data_parallel_size = 2 }")
     words = ("--k8s", config, *PODS, "--shards", "4", "--time", "4h")
-    shards, merge = json.loads(printed(capsys, *words))["items"]
+    shards, merge = yaml.safe_load(printed(capsys, *words))["items"]
     check_kubernetes(shards)
     check_kubernetes(merge)
     spec = shards["spec"]
@@ -89,7 +90,7 @@ def test_the_jobs_of_kubernetes_are_what_its_schema_says(tmp_path: Path, capsys:
 def test_the_ray_job_is_what_kuberay_s_schema_says(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     options = '{ engine = "vllm", replicas = 8, resources = { GPU = 4 }, options = { tensor_parallel_size = 4 } }'
     config = written(tmp_path, RAY, options)
-    job = json.loads(printed(capsys, "--ray-job", config, *PODS, "--nodes", "4", "--gpus", "8", "--time", "90m"))
+    job = yaml.safe_load(printed(capsys, "--ray-job", config, *PODS, "--nodes", "4", "--gpus", "8", "--time", "90m"))
     jsonschema.validate(job, RAY_SCHEMA)
     (workers,) = job["spec"]["rayClusterSpec"]["workerGroupSpecs"]
     head = job["spec"]["rayClusterSpec"]["headGroupSpec"]
@@ -132,7 +133,7 @@ def test_the_gpus_are_those_that_the_models_take(tmp_path: Path, capsys: pytest.
         ('{ engine = "vllm", replicas = 7, resources = { GPU = 0.6 } }', ("--gpus", "4"), (2, 4)),
         ('{ engine = "vllm", replicas = 10, resources = { GPU = 3 } }', ("--gpus", "8"), (5, 8)),
     ):
-        job = json.loads(printed(capsys, "--ray-job", written(tmp_path, RAY, options), *PODS, *words))
+        job = yaml.safe_load(printed(capsys, "--ray-job", written(tmp_path, RAY, options), *PODS, *words))
         (workers,) = job["spec"]["rayClusterSpec"]["workerGroupSpecs"]
         limits = workers["template"]["spec"]["containers"][0].get("resources", {}).get("limits", {})
         assert (workers["replicas"], limits.get("nvidia.com/gpu", 0)) == size, options
@@ -266,7 +267,7 @@ def test_pods_get_names_with_dollars_unchanged(tmp_path: Path, capsys: pytest.Ca
     (tmp_path / "accgate").write_text('#!/bin/sh\nprintf "%s|" "$@"\n')
     (tmp_path / "accgate").chmod(0o755)
     words = ("--k8s", config, *PODS, "--folder", folder, "--models", "m$(A)", "--out", f"{folder}/runs")
-    for job in json.loads(printed(capsys, *words))["items"]:
+    for job in yaml.safe_load(printed(capsys, *words))["items"]:
         (container,) = job["spec"]["template"]["spec"]["containers"]
         assert container["volumeMounts"][0]["mountPath"] == folder
         shown = subprocess.run(
