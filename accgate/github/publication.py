@@ -66,19 +66,16 @@ def publish(options: Options, job: Job) -> int:
     code, ended = final_exit_code(outcome, guard, options.fail_on), announcement.ended
     if event.name == LOCAL:
         return code
-    message = "\n".join([title, *_reasons(outcome, guard)])
+    # What else only the comment says, which may not have been written.
+    refusal = outcome.failure.log if outcome.failure is not None and outcome.failure.refusal else ""
+    reason = guard.reason if guard is not None and not guard.holds else ""
+    message = "\n".join(filter(None, (title, refusal, reason)))
     job.say(command("notice" if ended in ("success", "neutral") else "error", message, title=options.check_name))
     if guard is not None and guard.state == "loosened":
         lines = guard_ending(outcome.result, guard, event.head_sha, code, commands=has_commands(options.trees))
         if lines:
             job.say("\n".join(lines))
     return code
-
-
-def _reasons(outcome: Outcome, guard: Guard | None) -> list[str]:
-    """List what else only the comment says, which may not have been written."""
-    refusal = outcome.failure.log.splitlines() if outcome.failure is not None and outcome.failure.refusal else []
-    return refusal + ([guard.reason] if guard is not None and guard.reason and not guard.holds else [])
 
 
 def _connect(options: Options, job: Job) -> tuple[Event, Client | None, list[str]]:
