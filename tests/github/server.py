@@ -48,7 +48,6 @@ class Forbidden:
     method: str
     path: str
     status: int = 403
-    accepted: str = ""
 
 
 @dataclass
@@ -171,8 +170,7 @@ class GitHub:
             raise Refusal(401, {"message": "Bad credentials", "documentation_url": "https://docs.github.com/rest"})
         for rule in self.forbidden:
             if re.search(rule.method, asked.method) and re.search(rule.path, asked.path):
-                accepted = {"x-accepted-github-permissions": rule.accepted} if rule.accepted else {}
-                raise Refusal(rule.status, {"message": "Resource not accessible by integration"}, accepted)
+                raise Refusal(rule.status, {"message": "Resource not accessible by integration"})
         if not asked.path.startswith(self.prefix) and not asked.path.endswith("/graphql"):
             raise not_found()
         answer = self._route(asked, asked.path.removeprefix(self.prefix))

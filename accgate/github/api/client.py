@@ -184,7 +184,7 @@ class Client:
                     self._wait(wait, f"{what}: GitHub limits the rate of requests")
                     continue
                 if answer.status >= 400:
-                    raise failure(answer.status, answer.headers, reply, what=what, needs=needs)
+                    raise failure(answer.status, reply, what=what, needs=needs)
                 url, params, redirected = self._new_address(what, url, answer), None, redirected + 1
                 if redirected > _MOST_REDIRECTS:
                     raise CannotReach(f"{what}: more than {_MOST_REDIRECTS} redirects")

@@ -218,8 +218,6 @@ class TestFacts:
         [
             ({}, "add `pull-requests: write` to"),
             ({"status": 404}, "`pull-requests: write`"),  # as which GitHub hides it
-            ({"accepted": "issues=write; pull_requests=write"}, "add `pull-requests: write` to"),
-            ({"accepted": "contents=write,workflows=write"}, "add `contents: write` and `workflows: write` to"),
         ],
     )
     def test_a_missing_permission_names_the_line_to_add(self, hub, how, line):
