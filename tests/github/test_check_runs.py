@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from accgate.github.api.answers import CannotReach, Refused
@@ -98,17 +100,12 @@ class TestFinish:
     def test_what_is_too_long_is_cut_to_githubs_limits(self, hub):
         row = hub.store.check_runs[finished(hub, summary="s" * 65_535)]
         assert row["output"]["summary"] == "s" * 65_535
-        note = Annotation("accuracy.toml", 3, "failure", "t" * 300, "é" * 60_000)
-        row = hub.store.check_runs[finished(hub, summary="s" * 70_000, annotations=[note])]
+        long = Annotation("accuracy.toml", 3, "failure", "t" * 300, "é" * 60_000)
+        row = hub.store.check_runs[finished(hub, summary="s" * 70_000, annotations=[replace(long, message=""), long])]
         assert len(row["output"]["summary"]) == 65_535
         assert row["output"]["summary"].endswith("s…")
-        (sent,) = hub.store.annotations[row["id"]]
-        assert len(sent["title"]) == 255
+        empty, sent = hub.store.annotations[row["id"]]
+        where = {"path": "accuracy.toml", "start_line": 3, "end_line": 3}
+        assert empty == where | {"annotation_level": "failure", "title": "t" * 255, "message": "-"}
         assert set(sent["message"]) == {"é"}
         assert 63_900 < len(sent["message"].encode()) <= 65_536
-
-    def test_an_annotation_says_where_and_how_bad(self, hub):
-        id_ = finished(hub, annotations=[Annotation("accuracy.toml", 3, "failure", "Drop", "")])
-        where = {"path": "accuracy.toml", "start_line": 3, "end_line": 3}
-        said = {"annotation_level": "failure", "title": "Drop", "message": "-"}
-        assert hub.store.annotations[id_] == [where | said]
