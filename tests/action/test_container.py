@@ -167,7 +167,7 @@ def test_a_cancelled_container_has_time_for_its_partial_report_before_github_kil
     noted = runner.bin / "calls"
     done = runner.step(
         "evaluate.sh", send=signal.SIGINT, when=lambda: noted.exists() and "(['run'" in noted.read_text(),
-        ACCGATE_GPUS="none", FAKE_SLEEP="1",
+        ACCGATE_GPUS="none", FAKE_SLEEP="600",
     )  # fmt: skip
     assert done.code == runner.exit_code == 130
     stops = [argv for argv, _ in docker.calls if argv[0] == "stop"]

@@ -264,7 +264,7 @@ def test_an_interrupt_is_code_130_and_names_no_option_that_the_command_lacks(tmp
     command = [*ACCGATE, "compare", str(fifo), str(fifo)]
     with subprocess.Popen(command, stderr=subprocess.PIPE) as child, fifo.open("wb"):  # opens when the command reads
         child.send_signal(signal.SIGINT)
-        _, err = child.communicate(timeout=30)
+        _, err = child.communicate(timeout=600)
     assert child.returncode == 130
     assert err.decode() == "accgate: interrupted\n"
 

@@ -126,11 +126,6 @@ class Store:
         self.pulls[number]["labels"].append(shapes.label(self.web, self.repository, name))
         self.add_event(number, "labeled", by, label={"name": name, "color": "ededed"})
 
-    def remove_label(self, number: int, name: str, by: str) -> None:
-        labels = self.pulls[number]["labels"]
-        labels[:] = [label for label in labels if label["name"] != name]
-        self.add_event(number, "unlabeled", by, label={"name": name, "color": "ededed"})
-
     def add_review(self, number: int, by: str, state: str, sha: str = HEAD) -> Row:
         row = shapes.review(self.web, self.repository, number, self.id(), by, state, sha, self.tick())
         self.reviews.setdefault(number, []).append(row)
