@@ -33,9 +33,6 @@ def fail(*_: Any, **__: Any) -> Any:
     raise KeyError("x")
 
 
-# --- rules that are read from the head's tree ---
-
-
 # --- a base that looks as if it had no rules ---
 
 
@@ -67,9 +64,6 @@ def test_rules_of_a_base_that_only_the_run_or_only_publishing_sees_are_no_pass(g
         gate.base.config.unlink()
     assert gate.publish() == 4
     assert not is_green(gate)
-
-
-# --- references ---
 
 
 # --- what is asked is no setting of a model ---
