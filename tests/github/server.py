@@ -61,7 +61,6 @@ class GitHub:
     tokens: dict[str, str] = field(default_factory=lambda: {TOKEN: BOT})
     links: bool = True
     most_per_page: int = 100
-    knows_pages: bool = True
 
     def __post_init__(self) -> None:
         self.store = Store()
@@ -181,7 +180,7 @@ class GitHub:
 
     def _page(self, asked: Asked, answer: Any) -> tuple[Any, dict[str, str]]:
         rows = answer.get("check_runs") if isinstance(answer, dict) else answer
-        if not isinstance(rows, list) or not self.knows_pages:
+        if not isinstance(rows, list):
             return answer, {}
         size = min(int(asked.query.get("per_page", 30)), self.most_per_page)
         page = int(asked.query.get("page", 1))

@@ -47,10 +47,9 @@ class TestPages:
             (250, {}),
             *((count, {"links": False}) for count in (0, 30, 250)),
             (100, {"links": False, "most_per_page": 30}),
-            (130, {"knows_pages": False}),
         ],
     )
-    def test_all_pages_are_read_with_links_without_of_another_size_or_none(self, hub, count, server):
+    def test_all_pages_are_read_with_links_without_and_of_another_size(self, hub, count, server):
         for name, value in server.items():
             setattr(hub, name, value)
         texts = fill(hub, count)
