@@ -64,18 +64,6 @@ class TestPullRequest:
 
 
 class TestOthers:
-    def test_a_push_and_a_merge_group_are_about_their_own_commits(self, environ):
-        event = read_event(environ({}, "push"))
-        assert (event.head_sha, event.base_branch, event.number, event.is_fork) == (MERGE, None, None, False)
-        group = {"head_sha": HEAD, "base_sha": BASE, "base_ref": "refs/heads/main"}
-        event = read_event(environ({"merge_group": group}, "merge_group"))
-        assert (event.head_sha, event.base_branch, event.number) == (HEAD, "main", None)
-
-    def test_a_comment_on_a_pull_request_has_its_number_and_one_on_an_issue_has_none(self, environ):
-        issue = {"number": 7, "pull_request": {"url": "x"}}
-        assert read_event(environ({"issue": issue}, "issue_comment")).number == 7
-        assert read_event(environ({"issue": {"number": 7}}, "issue_comment")).number is None
-
     @pytest.mark.parametrize("repository", ["ann/models", None])
     def test_a_workflow_run_is_about_the_run_that_evaluated(self, environ, repository):
         run = {"id": 5, "run_attempt": 3, "head_sha": HEAD, "head_branch": "change", "pull_requests": [{"number": 1}]}

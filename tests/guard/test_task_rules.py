@@ -130,8 +130,13 @@ def test_a_tag_lost_renamed_or_added_is_a_loosening(pair: Trees) -> None:
 # --- the definition ---
 
 
+RUBRIC = {"metric": "judge", "judge.rubric": "{{ prompt }} {{ reply }}"}
+CHOICES = {"metric": "exact_match", "target": "A", "choices.options": '["x", "y"]'}
+READ, TYPOS = {"confidence": {"by": "reply"}}, {"kind": "typos", "field": "q"}
+
+
 @pytest.mark.parametrize(
-    ("part", "keys"),
+    "case",
     [
         ("prompt", {"prompt": "Please: {{ q }}"}),
         ("metric", {"metric": "exact_match"}),
@@ -143,10 +148,20 @@ def test_a_tag_lost_renamed_or_added_is_a_loosening(pair: Trees) -> None:
         ("chance", {"chance": 25.0}),
         ("tools", {"tools": [{"name": "f"}]}),
         ("num_samples", {"num_samples": 10}),
+        ("metric_options", {"metric": "rouge_n"}, {"metric": "rouge_n", "metric_options": {"n": 3}}),
+        ("judge", RUBRIC, {**RUBRIC, "judge.rubric": "be kind to {{ reply }}"}),
+        ("choices", CHOICES, {**CHOICES, "choices.by": "likelihood"}),
+        ("attack", {"attack": [TYPOS]}, {"attack": [TYPOS | {"rate": 0.01}]}),
+        ("confidence", READ, {"confidence": {"by": "tokens"}}),
+        ("aggregate_options", {**READ, "aggregate": "ece"}, {**READ, "aggregate": "ece", "aggregate_options.bins": 2}),
+        ("dataset", {"dataset.where": "{{ a > 3 }}"}, {"dataset.where": "{{ a > 9 }}"}),
     ],
 )
-def test_every_part_of_a_definition_is_a_rule(pair: Trees, part: str, keys: dict[str, Any]) -> None:
-    define(pair.head, **keys)
+def test_every_part_of_a_definition_is_a_rule(pair: Trees, case: tuple[Any, ...]) -> None:
+    """Each case has the part, the base's keys where they are not the usual ones, and the head's."""
+    part, *before, after = case
+    define(pair.base, **dict(*before))
+    define(pair.head, **after)
     assert effects(pair.changes()) == effects(pair.back()) == {f"tasks.sums: {part}": "loosening"}
 
 
