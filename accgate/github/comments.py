@@ -86,9 +86,9 @@ def put_comment(
     ours = list(_ours(client, event, key, me))
     if not _is_due(ours, event, state, when):
         return ours[0].html_url if ours else None
-    for place in range(len(ours)):
+    if ours:
         with suppress(NotFound):  # deleted since we listed it
-            return _update(client, event, ours[place:], text)
+            return _update(client, event, ours, text)
     created = client.once(
         lambda: _create(client, event, text),
         lambda: next((comment for comment in _ours(client, event, key, me) if comment.run == run), None),

@@ -51,6 +51,7 @@ class TestOpen:
         with pytest.raises(CannotReach, match="'accgate' could not be written in 4 attempts"):
             opened(hub)
         assert hub.count("POST") == 4
+        assert hub.waits == [1, 2, 4, 8]
 
 
 class TestFinish:

@@ -32,6 +32,7 @@ def test_a_pass_is_a_comment_a_green_check_a_summary_and_outputs(gate: Gate, cap
     printed = capsys.readouterr().out
     assert f"::add-mask::{TOKEN}" in printed
     assert printed.count(TOKEN) == 2  # --start and the end
+    assert "::warning" not in printed
     writes = gate.hub.count("POST"), gate.hub.count("PATCH")
     assert gate.publish("--dry-run") == 0
     assert "Passed: " in capsys.readouterr().out

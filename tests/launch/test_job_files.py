@@ -69,29 +69,34 @@ def refuses(resource: Mapping[str, Any], *path: str | int, value: Any) -> None:
         check_kubernetes(wrong)
 
 
-def test_the_jobs_of_kubernetes_are_what_its_schema_says(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def without_time(text: str) -> str:
+    """A text without the time in the names of jobs and folders."""
+    return re.sub(r"-\d{14}", "-TIME", text)
+
+
+def test_the_jobs_of_kubernetes_are_what_its_schema_says(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], messages: SnapshotAssertion
+) -> None:
     config = written(tmp_path, VLLM, "{ tensor_parallel_size = 2, data_parallel_size = 2 }")
-    words = ("--k8s", config, *PODS, "--shards", "4", "--time", "4h")
-    shards, merge = yaml.safe_load(printed(capsys, *words))["items"]
+    words = ("--k8s", config, *PODS, "--shards", "4", "--time", "4h", "--name", "a" * 25)
+    file = printed(capsys, *words)
+    assert without_time(file) == messages
+    shards, merge = yaml.safe_load(file)["items"]
     check_kubernetes(shards)
     check_kubernetes(merge)
-    spec = shards["spec"]
-    assert (spec["completionMode"], spec["completions"], spec["activeDeadlineSeconds"]) == ("Indexed", 4, 14400)
-    container = spec["template"]["spec"]["containers"][0]
-    assert container["resources"]["limits"] == {"nvidia.com/gpu": 4}
-    assert shards["metadata"]["labels"] == {"kueue.x-k8s.io/queue-name": "team"}
-    assert spec["suspend"], "Kueue starts it"
-    assert merge["spec"]["suspend"], "it waits for the shards"
-    assert "resources" not in merge["spec"]["template"]["spec"]["containers"][0], "merging takes no GPU"
     refuses(shards, "spec", "completions", value="four")
     refuses(shards, "spec", "completionsMode", value="Indexed")
     refuses(shards, "spec", "template", "spec", "containers", 0, "volumeMounts", 0, "path", value="/work")
 
 
-def test_the_ray_job_is_what_kuberay_s_schema_says(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_ray_job_is_what_kuberay_s_schema_says(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], messages: SnapshotAssertion
+) -> None:
     options = '{ engine = "vllm", replicas = 8, resources = { GPU = 4 }, options = { tensor_parallel_size = 4 } }'
     config = written(tmp_path, RAY, options)
-    job = yaml.safe_load(printed(capsys, "--ray-job", config, *PODS, "--nodes", "4", "--gpus", "8", "--time", "90m"))
+    file = printed(capsys, "--ray-job", config, *PODS, "--nodes", "4", "--gpus", "8", "--time", "90m")
+    assert without_time(file) == messages
+    job = yaml.safe_load(file)
     jsonschema.validate(job, RAY_SCHEMA)
     (workers,) = job["spec"]["rayClusterSpec"]["workerGroupSpecs"]
     head = job["spec"]["rayClusterSpec"]["headGroupSpec"]
@@ -99,10 +104,6 @@ def test_the_ray_job_is_what_kuberay_s_schema_says(tmp_path: Path, capsys: pytes
         check_kubernetes(
             {"apiVersion": "v1", "kind": "PodTemplate", "metadata": {"name": "a"}, "template": group["template"]}
         )
-    assert (workers["replicas"], workers["minReplicas"], workers["maxReplicas"]) == (4, 4, 4)
-    assert workers["template"]["spec"]["containers"][0]["resources"]["limits"] == {"nvidia.com/gpu": 8}
-    assert job["spec"]["entrypoint"].startswith("accgate run /work/accuracy.toml --resume")
-    assert job["spec"]["backoffLimit"] == 0, "a regression is not evaluated twice"
     for key, value in (("suspend", "yes"), ("shutdownAfterJobFinishes", False), ("entryPoint", "accgate")):
         with pytest.raises(jsonschema.ValidationError):
             jsonschema.validate(job | {"spec": job["spec"] | {key: value}}, RAY_SCHEMA)
@@ -220,7 +221,7 @@ def test_what_no_cluster_can_run_is_refused_with_the_fix(
     for model, options, line in REFUSED:
         words = [word for part in line.split(" ") for word in (PODS if part == "PODS" else [part])]
         fault = refusal(capsys, written(tmp_path, model, options), *words).strip()
-        told[f"{line!r}, {options or model.strip()!r}"] = re.sub(r"-\d{14}", "-TIME", fault)
+        told[f"{line!r}, {options or model.strip()!r}"] = without_time(fault)
     assert told == messages
 
 
