@@ -63,20 +63,13 @@ def test_plans_are_printed_as_json_alone_or_in_words(project: Project, capfd, co
     assert err == ""
 
 
-def test_a_folder_that_cannot_be_written_ends_every_command_before_it_asks_anything(project: Project, capsys) -> None:
+def test_a_folder_that_cannot_be_written_ends_every_command_before_it_asks_anything(
+    project: Project, capsys, messages: SnapshotAssertion
+) -> None:
     folder = project.folder
     (folder / "file").touch()
     (folder / "link").symlink_to(folder / "nowhere")
     (folder / "loop").symlink_to(folder / "loop")
-    name, writable = "name a folder with --out", "name another folder with --out, or make this one writable"
-    nowhere = "is a symbolic link that leads nowhere"
-    faults = {
-        folder / "file" / "in": f"{folder / 'file'}: is a file; {name}",
-        folder / "link" / "in": f"{folder / 'link'}: {nowhere}; {name}",
-        folder / "loop": f"{folder / 'loop'}: {nowhere}; {name}",
-        folder / "loop" / "in": f"cannot be written: Too many levels of symbolic links; {writable}",
-        Path("/proc/out"): "accgate: /proc: cannot be written: ",  # where not even root may write
-    }
     assert main(["run", str(project.config), "--shard", "1/1", "--out", str(folder / "shard"), "--quiet"]) == 0
     records = str(folder / "shard" / "m" / "sums.jsonl")
     config = ["--config", str(project.config)]
@@ -84,14 +77,17 @@ def test_a_folder_that_cannot_be_written_ends_every_command_before_it_asks_anyth
         ["run", *config[1:]], ["record", *config[1:], "--reason", "new"], ["merge", str(folder / "shard"), *config],
         ["blame", str(folder / "shard"), *config], ["export", "lm-eval", records],
     )  # fmt: skip
+    told: dict[str, set[str]] = {}
     for command in commands:
-        for out, fault in faults.items():
+        for name in ("file/in", "link/in", "loop", "loop/in", "/proc/out"):  # where not even root may write
             capsys.readouterr()
-            assert main([*command, "--out", str(out)]) == 2, (command, out)
+            assert main([*command, "--out", str(folder / name)]) == 2, (command, name)
             said = capsys.readouterr()
-            assert fault in said.err, (command, out, said.err)
             assert said.out == ""
-            assert said.err.count("\n") == 1
+            told.setdefault(name, set()).add(said.err)
+    (fault,) = told.pop("/proc/out")
+    assert fault.startswith("accgate: /proc: cannot be written: ")
+    assert {name: "".join(faults) for name, faults in told.items()} == messages
 
 
 def test_a_file_with_a_name_that_no_system_takes_is_a_wrong_argument(project: Project, capsys) -> None:
@@ -345,5 +341,5 @@ sys.meta_path.insert(0, Interrupting())
 from accgate.__main__ import main
 main()
 """
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False, timeout=100)
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False, timeout=600)
     assert (done.returncode, done.stdout, done.stderr) == (-signal.SIGINT, "", "")
