@@ -182,7 +182,8 @@ def add_pull(store: Store, asked: Asked) -> Row:
     sha = store.resolve(body["head"])
     if sha is None or store.resolve(body["base"]) is None:
         raise invalid("Validation Failed", field="head", code="invalid")
-    for row in store.pulls.values():
+    own = [row for row in store.pulls.values() if (row["head"]["repo"] or {}).get("full_name") == store.repository]
+    for row in own:
         if (row["head"]["ref"], row["base"]["ref"], row["state"]) == (body["head"], body["base"], "open"):
             raise invalid("Validation Failed", message="A pull request already exists for these branches.")
     texts = {key: body[key] for key in ("title", "body") if key in body}

@@ -115,7 +115,8 @@ def world(hub, tmp_path, stores):
 
 
 class TestPullRequest:
-    @pytest.mark.parametrize("other", [{}, {"head_repository": "octo/other"}])  # whose pull request is not ours
+    # Pull requests into another branch or of another repository are not ours.
+    @pytest.mark.parametrize("other", [{}, {"head_repository": "octo/other", "base": "change"}])
     def test_it_brings_what_differs_onto_a_branch_of_its_own_and_says_why_and_who(self, world, other):
         world.hub.store.add_pull(90, branch=world.branch, **other)
         found = world.propose()

@@ -77,8 +77,10 @@ def test_the_pull_request_is_found_by_repository_branch_and_commit(
 def test_what_is_no_plain_result_is_no_result_and_nothing_of_it_is_shown(
     hub: GitHub, result: Path, job: Job, tmp_path: Path, break_it: Any
 ) -> None:
-    break_it(result)
     (tmp_path / "log").write_text("surprise")
-    assert job.publish(result, "--untrusted", "--exit-code", "0", "--log", str(tmp_path / "log")) == 3
-    (comment,) = hub.comments(NUMBER)
-    assert "surprise" not in comment["body"] + job.summary + job.outputs["json"]
+    for spoil, code in ((break_it, "0"), (Path.unlink, "3")):
+        spoil(result)
+        assert job.publish(result, "--untrusted", "--exit-code", code, "--log", str(tmp_path / "log")) == 3
+        (comment,) = hub.comments(NUMBER)
+        shown = comment["body"] + job.summary + job.outputs["json"]
+        assert not [words for words in ("surprise", "holds more than") if words in shown], "nor what is wrong with it"

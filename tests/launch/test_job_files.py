@@ -112,7 +112,7 @@ def test_the_ray_job_is_what_kuberay_s_schema_says(
 def test_the_gpus_are_those_that_the_models_take(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for model, options, words, gpus in (
         (VLLM, "{}", (), 1),
-        (VLLM, "{ tensor_parallel_size = 4, pipeline_parallel_size = 2 }", (), 8),
+        (VLLM, "{ tensor_parallel_size = 4, pipeline_parallel_size = 2 }", ("--gpus", "8"), 8),
         (VLLM, "{ prefill_context_parallel_size = 4, tensor_parallel_size = 2 }", (), 8),
         (VLLM, "{ tensor_parallel_size = 2 }", ("--gpus", "4"), 4),
         ('engine = "openai"\nmodel = "m"\noptions = {}\n', '{ base_url = "http://a/v1" }', (), None),
