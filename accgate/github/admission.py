@@ -5,16 +5,15 @@ changes nothing, such as an edited title, would turn a red one green. `accgate p
 the verdict that stands.
 """
 
-from collections.abc import Mapping
 from pathlib import Path
 
 from accgate.errors import NO_VERDICT, PASSED, BadInput
 from accgate.github.api.answers import CannotPublish
 from accgate.github.api.client import Client
 from accgate.github.approvals import fork_is_allowed
-from accgate.github.check_runs import PASSING, UNFINISHED, finish_check_run, open_check_run, standing_conclusion
+from accgate.github.check_runs import PASSING, UNFINISHED, CheckRuns
 from accgate.github.event import Event, check_run_name, read_event
-from accgate.github.runner import Job, append_summary, collect_troubles, command, trouble, write_outputs
+from accgate.github.runner import Job, collect_troubles, command, end_step, trouble
 from accgate.text import with_capital
 
 PRIVILEGED = {  # events by whose name nothing is evaluated
@@ -67,7 +66,7 @@ def start(job: Job, state: Path | None, *, check_name: str, branches: tuple[str,
     summary, number = "The models are being evaluated; this check ends with the verdict.", ""
     try:
         if client is not None:
-            number = str(open_check_run(client, event, name=name, title="Evaluating", summary=summary))
+            number = str(CheckRuns(client, event, name).open("Evaluating", summary))
     except CannotPublish as error:
         job.say(trouble(f"the check run was not opened: {error}"))
     state.write_text(number, encoding="utf-8")  # an empty one in place of another run's
@@ -83,17 +82,8 @@ def _tell_refusal(job: Job, event: Event, client: Client | None, name: str, reas
     body = f"## {title}\n\n{with_capital(reason)}.\n"
     if client is not None and event.name != "workflow_run":
         with collect_troubles("the check run was not written (the token of a fork's job can only read)", troubles):
-            finish_check_run(client, event, name=name, conclusion="action_required", title=title, summary=body)
-    _end_step(job, body, {"verdict": "error", "passed": "false", "summary-markdown": body}, troubles)
-
-
-def _end_step(job: Job, summary: str, outputs: Mapping[str, str], troubles: list[str]) -> None:
-    """Write the job summary and outputs, and report what failed."""
-    with collect_troubles("the job summary and outputs could not be written", troubles):
-        append_summary(job.environ, summary)
-        write_outputs(job.environ, outputs)
-    for text in troubles:
-        job.say(trouble(text))
+            CheckRuns(client, event, name).finish("action_required", title, body)
+    end_step(job, body, {"verdict": "error", "passed": "false", "summary-markdown": body}, troubles)
 
 
 def refuse(event: Event, client: Client | None, fork_environment: str) -> None:
@@ -136,7 +126,7 @@ def repeat(job: Job, *, check_name: str, branches: tuple[str, ...], fail_on: fro
         raise BadInput(f"GITHUB_EVENT_NAME: is {event.name!r}; --standing is for pull_request")
     name = check_run_name(event, check_name, branches=branches)
     try:
-        ended = standing_conclusion(job.connect(event), event, name)
+        ended = CheckRuns(job.connect(event), event, name).standing()
         fact = f"the check {name} of commit {event.head_sha[:12]} " + {
             None: f"is missing, or was for another base: {FIX}",
             UNFINISHED: f"has not ended: {FIX}",
@@ -147,5 +137,5 @@ def repeat(job: Job, *, check_name: str, branches: tuple[str, ...], fail_on: fro
     title = "The verdict stands" if passed else "The verdict that stands is not a pass"
     message = f"Nothing was evaluated, because this event changes neither commit nor base; {fact}"
     job.say(command("notice" if passed else "error", message, title=name))
-    _end_step(job, f"## {title}\n\n{message}.\n", {"passed": "true" if ended == "success" else "false"}, [])
+    end_step(job, f"## {title}\n\n{message}.\n", {"passed": "true" if ended == "success" else "false"}, [])
     return PASSED if passed or not fail_on else NO_VERDICT

@@ -11,7 +11,7 @@ from accgate.errors import AccgateError, BadInput
 from accgate.github.api.client import Client
 from accgate.github.api.objects import Repository, object_of
 from accgate.github.branch import NewFiles, push_files
-from accgate.github.check_runs import Annotation, Conclusion, Level, allowed_conclusion, finish_check_run, settle_rivals
+from accgate.github.check_runs import Annotation, CheckRuns, Conclusion, Level
 from accgate.github.comments import State, When, comment_key, put_comment
 from accgate.github.event import Event, check_run_name
 from accgate.github.outcome import FAIL_ON, TITLE, Outcome, conclusion
@@ -140,25 +140,15 @@ class Announcement:
 
         It never ends better than a check run of the same name by another job or a later run.
         """
-        event, name, ended = self.event, self.name, self.ended
-        number, part = self.options.check_run_id, self.options.part
-        allowed = allowed_conclusion(client, event, name=name, part=part, check_run_id=number, ended=ended)
+        checks = CheckRuns(client, self.event, self.name, self.options.part)
+        number, ended = self.options.check_run_id, self.ended
+        allowed = checks.allowed(ended, number)
         if allowed != ended:
             title = f"{clip(title, TITLE, '…')}. But another job or a later run of this check ended with {allowed}."
-        number = finish_check_run(
-            client,
-            event,
-            name=name,
-            conclusion=allowed,
-            title=title,
-            summary=summary,
-            annotations=annotations,
-            check_run_id=number,
-            part=part,
-            is_loosened=self.guard is not None and self.guard.state == "loosened",
-        )
+        is_loosened = self.guard is not None and self.guard.state == "loosened"
+        number = checks.finish(allowed, title, summary, annotations, number=number, is_loosened=is_loosened)
         with collect_troubles("the check run was written, but other jobs of its name were not read", self.troubles):
-            if advice := settle_rivals(client, event, name=name, part=part, check_run_id=number, ended=allowed):
+            if advice := checks.settle(allowed, number):
                 self.troubles.append(advice)
 
 

@@ -9,7 +9,7 @@ from urllib.parse import quote
 from accgate.github.api.answers import NotFound, as_promised
 from accgate.github.api.client import Client
 from accgate.github.api.objects import IssueEvent, Review, User, WorkflowRun, object_of
-from accgate.github.check_runs import Origin, check_runs
+from accgate.github.check_runs import CheckRuns, Origin
 from accgate.github.event import Event, name_for_branch
 
 _WRITERS = ("write", "maintain", "admin")
@@ -75,7 +75,7 @@ def looks_of(client: Client, event: Event, check_name: str, base_branch: str) ->
     it there did not see it here.
     """
     names = (check_name, name_for_branch(check_name, base_branch))
-    looks = [(run.started_at, origin) for name in names for run, origin in check_runs(client, event, name)]
+    looks = [(run.started_at, origin) for name in names for run, origin in CheckRuns(client, event, name).rows()]
     return [(at, origin) for at, origin in looks if at and origin.number == event.number]
 
 

@@ -13,7 +13,7 @@ from typing import Any, Literal
 from pydantic import AliasPath, AwareDatetime, Field
 from pydantic.dataclasses import dataclass as checked_dataclass
 
-from accgate.github.api.answers import CannotPublish, CannotReach, NotFound, Uncertain, Unreadable
+from accgate.github.api.answers import CannotPublish, NotFound, Unreadable
 from accgate.github.api.client import Client
 from accgate.github.api.objects import object_of
 from accgate.github.event import Event
@@ -28,7 +28,6 @@ ANNOTATIONS_A_REQUEST = 50  # GitHub's most
 TEXT_LIMIT = 65_535  # characters, of title and summary each
 MESSAGE_LIMIT = 64_000  # bytes; GitHub's is 64 KB
 TITLE_LIMIT = 255  # characters, GitHub's
-_ATTEMPTS = 4  # each of them with the client's own
 # From the best to the worst; GitHub lets the first three satisfy a required check.
 _ORDER: tuple[Conclusion, ...] = (
     "success", "neutral", "skipped", "cancelled", "timed_out", "action_required", "failure",
@@ -103,122 +102,189 @@ class CheckRun:
         return Origin(run, attempt, number, match[4] or "", is_loosened=bool(match[5]), base=match[6] or "")
 
 
-def event_origin(event: Event, part: str = "", *, is_loosened: bool = False) -> Origin:
-    """Return the origin of this event's check run."""
-    branch = event.base_branch or ""
-    base = hashlib.sha256(branch.encode()).hexdigest()[:16] if branch else ""
-    return Origin(event.run_id, event.run_attempt, event.number or 0, part, is_loosened, base)
+@dataclass(frozen=True)
+class CheckRuns:
+    """The check runs of one name on an event's head commit.
 
-
-def open_check_run(client: Client, event: Event, *, name: str, title: str, summary: str) -> int:
-    """Open a check run in progress on the head commit, and return its id.
-
-    Raises
-    ------
-    CannotPublish
-        When GitHub could not be reached, or refused.
+    `part` names the checks that this job is for.
     """
-    return _create(client, event, name, {"status": "in_progress", "output": _output(title, summary)})
 
+    client: Client
+    event: Event
+    name: str
+    part: str = ""
 
-def finish_check_run(
-    client: Client,
-    event: Event,
-    *,
-    name: str,
-    conclusion: Conclusion,
-    title: str,
-    summary: str,
-    annotations: Sequence[Annotation] = (),
-    check_run_id: int | None = None,
-    part: str = "",
-    is_loosened: bool = False,
-) -> int:
-    """End the check run with its conclusion and annotations, and return its id.
+    def origin(self, *, is_loosened: bool = False) -> Origin:
+        """Return the origin of the check run that this job writes."""
+        event, branch = self.event, self.event.base_branch or ""
+        base = hashlib.sha256(branch.encode()).hexdigest()[:16] if branch else ""
+        return Origin(event.run_id, event.run_attempt, event.number or 0, self.part, is_loosened, base)
 
-    Without an id an ended one is written. The conclusion goes with the first request, so that it counts even where
-    later annotations fail.
+    def rows(self, *, needs: str = "checks: read") -> Iterator[tuple[CheckRun, Origin]]:
+        """Yield accgate's check runs, each with its origin.
 
-    Raises
-    ------
-    CannotPublish
-        When GitHub could not be reached, or refused.
-    """
-    output = _output(title, summary)
-    rows = [_row(annotation) for annotation in annotations]
-    first, rest = rows[:ANNOTATIONS_A_REQUEST], rows[ANNOTATIONS_A_REQUEST:]
-    body = {
-        "status": "completed",
-        "conclusion": conclusion,
-        "external_id": str(event_origin(event, part, is_loosened=is_loosened)),
-        "output": output | ({"annotations": first} if first else {}),
-    }
-    if check_run_id is not None:
+        Old ones are included.
+        """
+        path = f"/repos/{self.event.repository}/commits/{self.event.head_sha}/check-runs"
+        query = {"check_name": self.name, "filter": "all"}
+        for run in self.client.pages(path, params=query, items="check_runs", needs=needs):
+            row = object_of(CheckRun, run, path)
+            if run.get("name") == self.name and row.origin is not None:
+                yield row, row.origin
+
+    def open(self, title: str, summary: str) -> int:
+        """Open a check run in progress, and return its id.
+
+        Raises
+        ------
+        CannotPublish
+            When GitHub could not be reached, or refused.
+        """
+        output = _output(title, summary)
+        return self._create({"status": "in_progress", "external_id": str(self.origin()), "output": output})
+
+    def finish(
+        self,
+        conclusion: Conclusion,
+        title: str,
+        summary: str,
+        annotations: Sequence[Annotation] = (),
+        *,
+        number: int | None = None,
+        is_loosened: bool = False,
+    ) -> int:
+        """End the check run with its conclusion and annotations, and return its id.
+
+        Without its `number` an ended one is written. The conclusion goes with the first request, so that it counts even
+        where later annotations fail.
+
+        Raises
+        ------
+        CannotPublish
+            When GitHub could not be reached, or refused.
+        """
+        output = _output(title, summary)
+        rows = [_row(annotation) for annotation in annotations]
+        first, rest = rows[:ANNOTATIONS_A_REQUEST], rows[ANNOTATIONS_A_REQUEST:]
+        body = {
+            "status": "completed",
+            "conclusion": conclusion,
+            "external_id": str(self.origin(is_loosened=is_loosened)),
+            "output": output | ({"annotations": first} if first else {}),
+        }
+        if number is not None:
+            try:
+                self._change(number, body, sent=0)
+            except NotFound:
+                number = None
+        if number is None:
+            number = self._create(body)
+        for start in range(0, len(rest), ANNOTATIONS_A_REQUEST):
+            more = output | {"annotations": rest[start : start + ANNOTATIONS_A_REQUEST]}
+            self._change(number, {"output": more}, sent=len(first) + start)
+        return number
+
+    def allowed(self, ended: Conclusion, number: int | None) -> Conclusion:
+        """Return the conclusion that the check run with this number may end with.
+
+        This is `ended`, or the worse one of a rival. Rivals are the completed checks of other jobs of this run, and
+        those of later runs, completed or not: an earlier run can have an older base, and must not end green after a
+        later one did not.
+        """
+        if ended not in _GREEN:
+            return ended
+        own, others = self.origin(), self._others(number)
+        later = [row for row, origin in others if (origin.run, origin.attempt) > (own.run, own.attempt)]
+        rivals: list[Conclusion] = [row.conclusion or "cancelled" for row in (*_of_this_run(others, own), *later)]
+        return _worst(ended, *rivals)
+
+    def standing(self) -> str | None:
+        """Return the conclusion of the newest run that gated this commit.
+
+        The run must be for this base branch, and the worst of its jobs counts. The result is `UNFINISHED` while one of
+        them goes on, and None where no run gated the commit.
+
+        Raises
+        ------
+        CannotPublish
+            When GitHub could not be reached, or refused.
+        """
+        base = self.origin().base
+        ours = [(row, origin) for row, origin in self.rows() if base and origin.base == base]
+        newest = max((origin for _, origin in ours), key=lambda origin: (origin.run, origin.attempt), default=None)
+        if newest is None:
+            return None
+        now = [row for row, origin in ours if (origin.run, origin.attempt) == (newest.run, newest.attempt)]
+        if any(row.conclusion is None for row in now):
+            return UNFINISHED
+        return _worst("success", *(row.conclusion for row in _of_this_run(ours, newest)))
+
+    def settle(self, ended: Conclusion, number: int) -> str | None:
+        """Give this run's completed checks of the name the worst conclusion.
+
+        Return advice where there are several. Call it once our own check has ended: of two jobs the last one then sees
+        both. Our own check does not stay green where the others cannot be listed.
+
+        Raises
+        ------
+        CannotPublish
+            When they cannot be listed or changed.
+        """
+
+        def end(rival: int, conclusion: Conclusion, title: str, summary: str) -> None:
+            output = {"title": title, "summary": summary}
+            self._change(rival, {"status": "completed", "conclusion": conclusion, "output": output}, sent=0)
+
         try:
-            _change(client, event, check_run_id, body, sent=0)
-        except NotFound:
-            check_run_id = None
-    if check_run_id is None:
-        check_run_id = _create(client, event, name, body)
-    for start in range(0, len(rest), ANNOTATIONS_A_REQUEST):
-        more = output | {"annotations": rest[start : start + ANNOTATIONS_A_REQUEST]}
-        _change(client, event, check_run_id, {"output": more}, sent=len(first) + start)
-    return check_run_id
+            rows = _of_this_run(self._others(number), self.origin())
+        except CannotPublish as error:
+            if ended in _GREEN:
+                end(number, "failure", UNLISTED, f"{UNLISTED}: {error}. Start the job again.")
+            raise
+        worst, advice = _worst(ended, *(row.conclusion for row in rows)), SAME_NAME.format(name=self.name)
+        for rival, conclusion in ({number: ended} | {row.id: row.conclusion for row in rows}).items():
+            if conclusion != worst and conclusion in _GREEN:
+                end(rival, worst, f"Worse in another job: {worst}", advice)
+        return advice if rows else None
+
+    def _others(self, number: int | None) -> list[tuple[CheckRun, Origin]]:
+        return [pair for pair in self.rows(needs=NEEDS) if pair[0].id != number]
+
+    def _create(self, body: dict[str, Any]) -> int:
+        facts = {"name": self.name, "head_sha": self.event.head_sha, "details_url": self.event.run_url}
+        path, mark = f"/repos/{self.event.repository}/check-runs", (body["external_id"], body["status"])
+
+        def create() -> int:
+            return object_of(CheckRun, self.client.post(path, facts | body, needs=NEEDS), path).id
+
+        def created() -> int | None:
+            rows = (row for row, _ in self.rows(needs=NEEDS))
+            return next((row.id for row in rows if (row.external_id, row.status) == mark), None)
+
+        return self.client.once(create, created, f"the check run {self.name!r} could not be written")
+
+    def _change(self, number: int, body: dict[str, Any], *, sent: int) -> None:
+        """Change a check run that has `sent` annotations.
+
+        GitHub appends annotations, so a repeated request would double them.
+        """
+        path = f"/repos/{self.event.repository}/check-runs/{number}"
+
+        def change() -> int:
+            answer = self.client.patch(path, body, needs=NEEDS, again="annotations" not in body["output"])
+            if object_of(CheckRun, answer, path).id != number:
+                raise Unreadable(f"PATCH {path}: the answer is another check run")
+            return number
+
+        def changed() -> int | None:
+            row = object_of(CheckRun, self.client.get(path, needs=NEEDS), path)
+            return number if row.annotations > sent else None
+
+        self.client.once(change, changed, f"the check run {number} could not be updated")
 
 
 def _output(title: str, summary: str) -> dict[str, Any]:
     return {"title": clip(title, TEXT_LIMIT, "…"), "summary": clip(summary, TEXT_LIMIT, "…")}
-
-
-def check_runs(
-    client: Client, event: Event, name: str, *, needs: str = "checks: read"
-) -> Iterator[tuple[CheckRun, Origin]]:
-    """Yield accgate's check runs with this name on the head commit.
-
-    Each comes with its origin. Old ones are included.
-    """
-    path = f"/repos/{event.repository}/commits/{event.head_sha}/check-runs"
-    for run in client.pages(path, params={"check_name": name, "filter": "all"}, items="check_runs", needs=needs):
-        row = object_of(CheckRun, run, path)
-        if run.get("name") == name and row.origin is not None:
-            yield row, row.origin
-
-
-def _create(client: Client, event: Event, name: str, body: dict[str, Any]) -> int:
-    external_id = body.get("external_id", str(event_origin(event)))
-    facts = {"name": name, "head_sha": event.head_sha, "external_id": external_id, "details_url": event.run_url}
-    path = f"/repos/{event.repository}/check-runs"
-    for failed in range(1, _ATTEMPTS + 1):
-        try:
-            return object_of(CheckRun, client.post(path, facts | body, needs=NEEDS), path).id
-        except Uncertain:
-            client.rest(failed)
-        for run, _ in check_runs(client, event, name, needs=NEEDS):
-            if (run.external_id, run.status) == (external_id, body["status"]):
-                return run.id
-    raise CannotReach(f"the check run {name!r} could not be written in {_ATTEMPTS} attempts")
-
-
-def _change(client: Client, event: Event, check_run_id: int, body: dict[str, Any], *, sent: int) -> None:
-    """Change a check run that has `sent` annotations.
-
-    GitHub appends annotations, so a repeated request would double them.
-    """
-    path = f"/repos/{event.repository}/check-runs/{check_run_id}"
-    annotated = "annotations" in body["output"]
-    for failed in range(1, _ATTEMPTS + 1):
-        try:
-            answer = client.patch(path, body, needs=NEEDS, again=not annotated)
-        except Uncertain:
-            client.rest(failed)
-        else:
-            if object_of(CheckRun, answer, path).id != check_run_id:
-                raise Unreadable(f"PATCH {path}: the answer is another check run")
-            return
-        present = object_of(CheckRun, client.get(path, needs=NEEDS), path)
-        if present.annotations > sent:
-            return
-    raise CannotReach(f"the check run {check_run_id} could not be updated in {_ATTEMPTS} attempts")
 
 
 def _row(annotation: Annotation) -> dict[str, Any]:
@@ -231,82 +297,6 @@ def _row(annotation: Annotation) -> dict[str, Any]:
         "title": annotation.title[:TITLE_LIMIT],
         "message": message or "-",  # an empty one is refused
     }
-
-
-def allowed_conclusion(
-    client: Client, event: Event, *, name: str, part: str, check_run_id: int | None, ended: Conclusion
-) -> Conclusion:
-    """Return the conclusion that a check may end with.
-
-    This is `ended`, or the worse one of a rival. Rivals are the completed checks of other jobs of this run, and those
-    of later runs, completed or not: an earlier run can have an older base, and must not end green after a later one did
-    not.
-    """
-    if ended not in _GREEN:
-        return ended
-    own, others = event_origin(event, part), _others(client, event, name, check_run_id)
-    later = [row for row, origin in others if (origin.run, origin.attempt) > (own.run, own.attempt)]
-    rivals: list[Conclusion] = [row.conclusion or "cancelled" for row in (*_of_this_run(others, own), *later)]
-    return _worst(ended, *rivals)
-
-
-def standing_conclusion(client: Client, event: Event, name: str) -> str | None:
-    """Return the conclusion of the newest run that gated this commit.
-
-    The run must be for this base branch, and the worst of its jobs counts. The result is `UNFINISHED` while one of them
-    goes on, and None where no run gated the commit.
-
-    Raises
-    ------
-    CannotPublish
-        When GitHub could not be reached, or refused.
-    """
-    base = event_origin(event).base
-    ours = [(row, origin) for row, origin in check_runs(client, event, name) if base and origin.base == base]
-    newest = max((origin for _, origin in ours), key=lambda origin: (origin.run, origin.attempt), default=None)
-    if newest is None:
-        return None
-    now = [(row, origin) for row, origin in ours if (origin.run, origin.attempt) == (newest.run, newest.attempt)]
-    if any(row.conclusion is None for row, _ in now):
-        return UNFINISHED
-    return _worst("success", *(row.conclusion for row in _of_this_run(ours, newest)))
-
-
-def settle_rivals(
-    client: Client, event: Event, *, name: str, part: str, check_run_id: int, ended: Conclusion
-) -> str | None:
-    """Give this run's completed checks of the name the worst conclusion.
-
-    Return advice where there are several. Call it once our own check has ended: of two jobs the last one then sees
-    both. Our own check does not stay green where the others cannot be listed.
-
-    Raises
-    ------
-    CannotPublish
-        When they cannot be listed or changed.
-    """
-
-    def end(number: int, conclusion: Conclusion, title: str, summary: str) -> None:
-        body = {"status": "completed", "conclusion": conclusion, "output": {"title": title, "summary": summary}}
-        _change(client, event, number, body, sent=0)
-
-    try:
-        rows = _of_this_run(_others(client, event, name, check_run_id), event_origin(event, part))
-    except CannotPublish as error:
-        if ended in _GREEN:
-            end(check_run_id, "failure", UNLISTED, f"{UNLISTED}: {error}. Start the job again.")
-        raise
-    worst, advice = _worst(ended, *(row.conclusion for row in rows)), SAME_NAME.format(name=name)
-    rivals = {check_run_id: ended} | {row.id: row.conclusion for row in rows}
-    for number, conclusion in rivals.items():
-        if conclusion != worst and conclusion in _GREEN:
-            end(number, worst, f"Worse in another job: {worst}", advice)
-    return advice if rows else None
-
-
-def _others(client: Client, event: Event, name: str, check_run_id: int | None) -> list[tuple[CheckRun, Origin]]:
-    """List the check runs of the name on the commit beside our own."""
-    return [pair for pair in check_runs(client, event, name, needs=NEEDS) if pair[0].id != check_run_id]
 
 
 def _of_this_run(others: list[tuple[CheckRun, Origin]], own: Origin) -> list[CheckRun]:

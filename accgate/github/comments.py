@@ -24,7 +24,6 @@ When = Literal["always", "on-change", "on-failure", "never"]
 
 NEEDS = "pull-requests: write"
 ACTIONS_LOGIN = "github-actions[bot]"
-_ATTEMPTS = 4
 # The first line of a comment of ours: its key, and what the run that wrote it said.
 _MARKER = re.compile(r"<!-- accgate ([0-9a-f]{16}) verdict=(\S+) guard=(\S+) head=(\S+) run=(\d{1,18})\.(\d{1,9}) -->")
 
@@ -83,27 +82,21 @@ def put_comment(
     if when == "never" or event.number is None:
         return None
     text = f"{_marker(event, key, state)}\n{body}"
-    me, deleted = own_login(client), set[int]()
-    for failed in range(1, _ATTEMPTS + 1):
-        ours = [comment for comment in _ours(client, event, key, me) if comment.id not in deleted]
-        if not _is_due(ours, event, state, when):
-            return ours[0].html_url if ours else None
-        try:
-            if ours:
-                return _update(client, event, ours, text)
-            created = _create(client, event, text)
-        except NotFound:
-            if not ours:
-                raise
-            deleted.add(ours[0].id)  # since we listed it
-            continue
-        except Uncertain:  # it may be there now: look again
-            client.rest(failed)
-            continue
-        with suppress(CannotPublish):  # ours is written; the next run removes one that stands twice
-            return _leave_one(client, event, key, me, created, text)
-        return created.html_url
-    raise CannotReach(f"the comment on {event.repository}#{event.number} could not be written in {_ATTEMPTS} attempts")
+    me, run = own_login(client), (event.source_run_id, event.source_run_attempt)
+    ours = list(_ours(client, event, key, me))
+    if not _is_due(ours, event, state, when):
+        return ours[0].html_url if ours else None
+    if ours:
+        with suppress(NotFound):  # deleted since we listed it
+            return _update(client, event, ours, text)
+    created = client.once(
+        lambda: _create(client, event, text),
+        lambda: next((comment for comment in _ours(client, event, key, me) if comment.run == run), None),
+        f"the comment on {event.repository}#{event.number} could not be written",
+    )
+    with suppress(CannotPublish):  # ours is written, and one that is listed may be gone; the next run removes doubles
+        return _leave_one(client, event, key, me, created, text)
+    return created.html_url
 
 
 def _create(client: Client, event: Event, text: str) -> Comment:
@@ -123,18 +116,13 @@ def _leave_one(client: Client, event: Event, key: str, me: str, created: Comment
 
     Another job may have written one just before `created`: then the older one stays.
     """
-    oldest = next(_ours(client, event, key, me), None)
-    if oldest is None or oldest.id >= created.id:
+    ours = list(_ours(client, event, key, me))
+    if not ours or ours[0].id >= created.id:
         return created.html_url
-    path = f"/repos/{event.repository}/issues/comments"
-    if (event.source_run_id, event.source_run_attempt) >= oldest.run:
-        try:
-            client.patch(f"{path}/{oldest.id}", {"body": text}, needs=NEEDS)
-        except NotFound:  # it is still listed, but gone
-            return created.html_url
-    with suppress(NotFound):
-        client.delete(f"{path}/{created.id}", needs=NEEDS)
-    return oldest.html_url
+    if (event.source_run_id, event.source_run_attempt) >= ours[0].run:
+        return _update(client, event, ours, text)
+    client.delete(f"/repos/{event.repository}/issues/comments/{created.id}", needs=NEEDS)
+    return ours[0].html_url
 
 
 def own_login(client: Client) -> str:

@@ -10,12 +10,13 @@ import re
 import stat
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Literal
 from urllib.parse import unquote
 
 from accgate.errors import PASSED, BadInput, reading
-from accgate.github.api.answers import CannotPublish, CannotReach, MissingPermission, Refused, Uncertain, as_promised
+from accgate.github.api.answers import CannotPublish, MissingPermission, Refused, as_promised
 from accgate.github.api.client import Client
 from accgate.github.api.git_data import Commit, Git
 from accgate.github.api.objects import Side
@@ -35,7 +36,6 @@ from accgate.report.markdown import LINKED, code
 As = Literal["pull-request", "commit"]
 
 NEEDS = "pull-requests: write"
-_ATTEMPTS = 3  # each of them with the client's own
 GUARD = (
     "A new reference changes what the gate compares with, so somebody with write permission other than the pull "
     "request's author must approve the new commit."
@@ -237,19 +237,17 @@ def _pull_request(client: Client, event: Event, head: Side, branch: str, login: 
         "base": head.ref,
         "body": body,
     }
-    for failed in range(1, _ATTEMPTS + 1):
-        url = _open_pull_request(client, event, head, branch)
-        try:
-            url = url or client.post(f"/repos/{event.repository}/pulls", fields, needs=NEEDS)["html_url"]
-        except Uncertain:  # it may be there now: look again
-            if failed < _ATTEMPTS:
-                client.rest(failed)
-            continue
-        except (MissingPermission, Refused) as error:
-            fault = "has the references, but GitHub opened no pull request for it"
-            raise Refused(f"the branch {branch} {fault}: {error}; {SETTING}") from error
-        return Proposal("The new references are in a pull request into this branch", url)
-    raise CannotReach(f"the pull request of {branch} could not be opened in {_ATTEMPTS} attempts")
+    opened = partial(_open_pull_request, client, event, head, branch)
+
+    def open_it() -> str:
+        return str(client.post(f"/repos/{event.repository}/pulls", fields, needs=NEEDS)["html_url"])
+
+    try:
+        url = opened() or client.once(open_it, opened, f"the pull request of {branch} could not be opened")
+    except (MissingPermission, Refused) as error:
+        fault = "has the references, but GitHub opened no pull request for it"
+        raise Refused(f"the branch {branch} {fault}: {error}; {SETTING}") from error
+    return Proposal("The new references are in a pull request into this branch", url)
 
 
 def _open_pull_request(client: Client, event: Event, head: Side, branch: str) -> str | None:

@@ -10,7 +10,7 @@ from accgate.github.approvals import find_approval
 from accgate.github.event import LOCAL, Event, find_pull_request, read_event
 from accgate.github.outcome import UNFOLLOWED, Outcome, final_exit_code, json_of, read_outcome, refuse_result, title_of
 from accgate.github.rules import by_rules_in_force, guard_of, has_commands, verify_result
-from accgate.github.runner import Job, append_summary, collect_troubles, command, internal_error, trouble, write_outputs
+from accgate.github.runner import Job, collect_troubles, command, end_step, internal_error
 from accgate.guard.state import Guard
 from accgate.inputs.checkout import commit_of
 from accgate.inputs.parquet import without_native_readers
@@ -55,33 +55,27 @@ def publish(options: Options, job: Job) -> int:
     else:
         announcement.write(title, body)
     passed = outcome.exit_code == PASSED and not outcome.is_bootstrap and (guard is None or guard.holds)
-    with collect_troubles("the job summary and outputs could not be written", troubles):
-        append_summary(job.environ, body)
-        outputs = {
-            "verdict": outcome.verdict,
-            "passed": "true" if passed and not options.untrusted else "false",
-            "summary-markdown": body,
-            "json": json.dumps(json_of(outcome, guard)),
-        }
-        write_outputs(job.environ, outputs)
-    for text in troubles:
-        job.say(text if event.name == LOCAL else trouble(text))
+    outputs = {
+        "verdict": outcome.verdict,
+        "passed": "true" if passed and not options.untrusted else "false",
+        "summary-markdown": body,
+    }
+    with collect_troubles("the output json could not be written", troubles):
+        outputs["json"] = json.dumps(json_of(outcome, guard))
+    end_step(job, body, outputs, troubles)
     code, ended = final_exit_code(outcome, guard, options.fail_on), announcement.ended
     if event.name == LOCAL:
         return code
-    message = "\n".join([title, *_reasons(outcome, guard)])
+    # What else only the comment says, which may not have been written.
+    refusal = outcome.failure.log if outcome.failure is not None and outcome.failure.refusal else ""
+    reason = guard.reason if guard is not None and not guard.holds else ""
+    message = "\n".join(filter(None, (title, refusal, reason)))
     job.say(command("notice" if ended in ("success", "neutral") else "error", message, title=options.check_name))
     if guard is not None and guard.state == "loosened":
         lines = guard_ending(outcome.result, guard, event.head_sha, code, commands=has_commands(options.trees))
         if lines:
             job.say("\n".join(lines))
     return code
-
-
-def _reasons(outcome: Outcome, guard: Guard | None) -> list[str]:
-    """List what else only the comment says, which may not have been written."""
-    refusal = outcome.failure.log.splitlines() if outcome.failure is not None and outcome.failure.refusal else []
-    return refusal + ([guard.reason] if guard is not None and guard.reason and not guard.holds else [])
 
 
 def _connect(options: Options, job: Job) -> tuple[Event, Client | None, list[str]]:

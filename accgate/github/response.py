@@ -49,7 +49,6 @@ def respond(job: Job, check_name: str) -> int:
     if request.command is None or not request.comment.user.is_person:
         job.say("the comment has no command for accgate, is not on an open pull request, or is not by a person")
     else:
-        event = replace(event, number=request.issue.number)
         client = job.connect(event)
         try:
             with as_promised(f"{event.repository}#{event.number}"):
@@ -76,7 +75,7 @@ def _outputs(client: Client, event: Event, request: IssueComment, command: Comma
     pull = read_pull_request(client, event)
     if not pull.is_open:
         raise Declined("the pull request is closed")
-    event = replace(event, head_sha=pull.head.sha, author=pull.author)
+    event = replace(event, head_sha=pull.head.sha)
     if command.name == "rerun":
         _rerun(client, event, pull, check_name)
         react(client, event, comment.id, "rocket")

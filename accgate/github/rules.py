@@ -145,7 +145,8 @@ def _by_own_rules(result: Result, guard: Guard, trees: Trees) -> Result:
     head = load_config(trees.head_config)
     listed = {pair for change in guard.changes for pair in change.checks}
     listed |= {(model, "overall") for model, _ in listed}
-    own = {(v.model, v.task): v for v in result.beside if v.test is not None and (v.model, v.task) in listed}
+    by_own = {(v.model, v.task): v for v in result.beside}
+    own = {pair: v for pair, v in by_own.items() if v.test is not None and pair in listed}
     pairs = {*head.pairs()}
     checks, beside = [], []
     for verdict in result.checks:
@@ -154,11 +155,12 @@ def _by_own_rules(result: Result, guard: Guard, trees: Trees) -> Result:
             checks.append(own[pair])
             beside.append(verdict)
         elif verdict.is_new or pair in pairs:
-            checks.append(_with_reason(verdict, result))
+            why = [Reason.of("base-rules", text="; ".join(by_own[pair].reasons))] if pair in by_own else []
+            checks.append(verdict.because(*why))
         else:
             beside.append(verdict)
     # An overall check by the own rules takes the place of the base's, or there is none by them.
-    decided = {v.model for v in result.beside if v.task == "overall" and (v.model, v.task) in listed}
+    decided = {model for model, task in by_own if task == "overall" and (model, task) in listed}
     overall = [v for v in result.overall if v.is_new or v.model not in decided]
     overall += [v for v in own.values() if v.test == "overall"]
     names = deciding((*checks, *overall))
@@ -190,12 +192,3 @@ def _allowed_by_own(result: Result, checks: Sequence[Verdict]) -> Allowed | None
     limits = [cost.alpha or 0.0 for v in kept for cost in v.costs if cost.allowed is not None]
     by_base = Allowed(checks=sum(v.level for v in kept), limits=sum(limits), new=result.allowed.new)
     return result.allowed_beside + by_base
-
-
-def _with_reason(verdict: Verdict, result: Result) -> Verdict:
-    """Add to the base's verdict why the own rules could not decide.
-
-    A verdict that they were not asked for stays as it is.
-    """
-    own = next((v for v in result.beside if (v.model, v.task) == (verdict.model, verdict.task)), None)
-    return verdict if own is None else verdict.because(Reason.of("base-rules", text="; ".join(own.reasons)))

@@ -107,6 +107,16 @@ def internal_error(error: Exception) -> str:
     return f"internal error: {type(error).__name__}: {error}; please report it"
 
 
+def end_step(job: Job, summary: str, outputs: Mapping[str, str], troubles: list[str]) -> None:
+    """Write the job summary and outputs, and report what failed."""
+    with collect_troubles("the job summary and outputs could not be written", troubles):
+        append_summary(job.environ, summary)
+        write_outputs(job.environ, outputs)
+    is_job = "GITHUB_EVENT_NAME" in job.environ
+    for text in troubles:
+        job.say(trouble(text) if is_job else text)
+
+
 def trouble(text: str) -> Command:
     """Return the warning that something could not be published."""
     return command("warning", text, title="accgate could not publish everything")

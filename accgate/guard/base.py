@@ -95,7 +95,15 @@ def rule_sets_of(head: Config, base: Path, selection: Selection) -> RuleSets | N
     if not enforced and not added:
         raise BadInput(f"{head.source.path}: no model has a task; correct tasks.NAME.models, --models or --tasks")
     own = selection.of(head)
-    return RuleSets(_base_rules(head, rules, enforced, selection), _part(own, added), own)
+    with_heads_models = replace(
+        rules,
+        models=head.models,
+        models_in_file=head.models_in_file,
+        models_source=head.source,
+        workspace=head.workspace,
+        partial=bool(selection.tasks),
+    )
+    return RuleSets(_part(with_heads_models, enforced), _part(own, added), own)
 
 
 def within_tree(config: Config, root: Path) -> Config:
@@ -132,21 +140,9 @@ def own_samples(own: Config) -> tuple[Check, ...]:
         return ()
 
 
-def _base_rules(head: Config, rules: Config, pairs: Sequence[Pair], selection: Selection) -> Config | None:
-    """Combine the base's config with the head's models.
-
-    Only these pairs are checked: a task of the base may name models that are gone.
-    """
-    merged = replace(
-        rules,
-        models=head.models,
-        models_in_file=head.models_in_file,
-        models_source=head.source,
-        workspace=head.workspace,
-        partial=rules.partial or bool(selection.tasks),
-    )
-    return _part(merged, pairs)
-
-
 def _part(config: Config, pairs: Sequence[Pair]) -> Config | None:
+    """Return the config for these pairs alone.
+
+    Other pairs of the base may name models that are gone.
+    """
     return replace(config, only=frozenset(pairs)) if pairs else None

@@ -15,7 +15,6 @@ from typing import Any
 import pytest
 
 from accgate._version import REPOSITORY, __version__
-from accgate.cli.starter.files import workflow_text
 from tests.support.cases import each
 from tests.support.runner import ROOT, load_yaml, posix_tools
 
@@ -63,8 +62,6 @@ def test_the_outputs_are_those_that_the_steps_write() -> None:
             names = {re.fullmatch(r"steps\.(?:publish|start|prepare)\.outputs\.([\w-]+)", part)[1] for part in parts}
             assert len(names) == 1
             assert names <= written
-    publish = (ROOT / "accgate/github/publication.py").read_text()
-    assert all(f'"{name}":' in publish for name in ("verdict", "passed", "summary-markdown", "json"))
 
 
 @pytest.mark.parametrize("action", ACTIONS.values(), ids=list(ACTIONS))
@@ -189,17 +186,3 @@ def test_the_page_says_which_settings_each_example_needs() -> None:
             wanted += [job["environment"]] if "environment" in job else []
             wanted += re.findall(r"cache-dir: (\S+)", text)
             assert all(f"`{name}`" in row for name in wanted), (path.name, wanted)
-
-
-def test_the_starter_is_a_workflow_that_grants_what_publishing_needs_and_no_more(tmp_path: Path) -> None:
-    (tmp_path / "accuracy.yml").write_text(workflow_text("accuracy.toml"))
-    (job,) = load_yaml(tmp_path / "accuracy.yml")["jobs"].values()
-    assert job["permissions"] == {"contents": "read", "pull-requests": "write", "checks": "write"}
-    usual = load_yaml(ROOT / ".github/examples/pull-request.yml")["jobs"]["accuracy"]
-    assert job["permissions"] == usual["permissions"]
-    # `make lint` checks the files of the repository.
-    tool = shutil.which("check-jsonschema", path=f"{ROOT / '.venv/bin'}:{os.environ['PATH']}")
-    if tool is not None:
-        command = [tool, "--builtin-schema", "vendor.github-workflows", str(tmp_path / "accuracy.yml")]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-        assert done.returncode == 0, done.stdout + done.stderr

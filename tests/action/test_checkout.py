@@ -16,7 +16,8 @@ pytestmark = posix_tools
 
 def test_the_base_is_exported_whole_and_by_its_own_attributes(runner: Runner, docker: FakeDocker) -> None:
     space = runner.workspace
-    (space / ".gitattributes").write_text("hidden.csv export-ignore\nlines.txt text eol=crlf\n")
+    (space / ".gitattributes").write_text("hidden.csv export-ignore filter=mine\nlines.txt text eol=crlf\n")
+    (runner.folder / "home/.gitconfig").write_text('[filter "mine"]\n\tsmudge = echo mine\n')
     (space / "hidden.csv").write_text("id,score\n")
     (space / "lines.txt").write_text("a\nb\n")
     (space / "sub").mkdir()
@@ -32,18 +33,11 @@ def test_the_base_is_exported_whole_and_by_its_own_attributes(runner: Runner, do
     names = {str(path.relative_to(exported)) for path in exported.rglob("*") if not path.is_dir()}
     assert names == {".gitattributes", "accuracy.toml", "hidden.csv", "lines.txt", "link", "sub/task.toml"}
     assert (exported / "sub/task.toml").read_text() == "old\n"
+    assert (exported / "hidden.csv").read_text() == "id,score\n", "a filter of the machine does not run"
     assert (exported / "lines.txt").read_bytes() == b"a\r\nb\r\n"
     assert (exported / "link").is_symlink()
     assert git(space, "status", "--porcelain") == ""
     assert git(space, "rev-parse", "--is-shallow-repository") == "false"
-
-
-def test_a_filter_of_the_machine_does_not_run_though_a_commit_names_it(runner: Runner, docker: FakeDocker) -> None:
-    (runner.workspace / ".gitattributes").write_text("accuracy.toml filter=mine\n")
-    base = commit(runner.workspace, "base")
-    (runner.folder / "home/.gitconfig").write_text('[filter "mine"]\n\tsmudge = echo mine\n')
-    assert runner.prepare(ACCGATE_BASE_SHA=base).code == 0
-    assert (runner.work / "base/accuracy.toml").read_text() == "head\n"
 
 
 def test_what_models_may_use_is_copied_without_what_holds_logins(runner: Runner, docker: FakeDocker) -> None:

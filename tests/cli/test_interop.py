@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+from syrupy.assertion import SnapshotAssertion
+
 from accgate.cli.main import main
 from accgate.records.file import read_records
 from accgate.references.store import Reference, find_reference
@@ -104,15 +106,16 @@ def test_a_folder_of_the_suite_imports_what_it_can_and_is_not_called_whole(tmp_p
     (tmp_path / "new_dataset.yaml").write_text("a:\n  - accuracy: 70\n    num_samples: 50\n")
     (tmp_path / "gsm8k.yaml").write_text("a: [")
     told = ends(2, "import", "trtllm", tmp_path, "--references", tmp_path / "store")
-    assert "gsm8k.yaml: is not YAML" in told
-    assert "is not known for new_dataset" in told
-    assert "left out 2 of 3 files, so the import is incomplete" in told
+    for words in ("gsm8k.yaml: is not YAML", "not known for new_dataset", "left out 2 of 3 files"):
+        assert words in told
     assert kept(tmp_path / "store", "a", "mmlu").about.n == 4096
     (tmp_path / "alone.yaml").write_text("x:\n  ref_al: 2.0\n")
     assert main(["import", "trtllm", str(tmp_path / "alone.yaml"), "--references", str(tmp_path / "store")]) == 2
 
 
-def test_a_folder_of_many_tasks_imports_what_it_can_and_is_not_called_whole(tmp_path: Path, capsys, ends) -> None:
+def test_a_folder_of_many_tasks_imports_what_it_can_and_is_not_called_whole(
+    tmp_path: Path, capsys, ends, messages: SnapshotAssertion
+) -> None:
     logs, store = tmp_path / "logs", tmp_path / "store"
     log(logs / "a", 30)
     both = [generated(doc, {"exact_match": 1.0}, chosen) for doc in range(3) for chosen in ("strict", "flexible")]
@@ -125,11 +128,7 @@ def test_a_folder_of_many_tasks_imports_what_it_can_and_is_not_called_whole(tmp_
     assert main(command) == 2
     told = capsys.readouterr()
     assert told.out.count("samples, mean") == 1
-    for part in (
-        "samples_gsm8k", "holds several scores; choose one", "samples_torn", "samples_pooled", "it has: none",
-        "is of task twice and model m", "left out 5 of 6 logs",
-    ):  # fmt: skip
-        assert part in told.err, part
+    assert told.err == messages
     assert find_reference(store, "m", "adding") is not None
     assert [find_reference(store, "m", task) for task in ("gsm8k", "torn", "pooled", "twice")] == [None] * 4
     assert main([*command, "--json"]) == 2

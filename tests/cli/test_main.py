@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from syrupy.assertion import SnapshotAssertion
 
 from accgate import plan
 from accgate.cli.main import COMMANDS, main
@@ -62,20 +63,13 @@ def test_plans_are_printed_as_json_alone_or_in_words(project: Project, capfd, co
     assert err == ""
 
 
-def test_a_folder_that_cannot_be_written_ends_every_command_before_it_asks_anything(project: Project, capsys) -> None:
+def test_a_folder_that_cannot_be_written_ends_every_command_before_it_asks_anything(
+    project: Project, capsys, messages: SnapshotAssertion
+) -> None:
     folder = project.folder
     (folder / "file").touch()
     (folder / "link").symlink_to(folder / "nowhere")
     (folder / "loop").symlink_to(folder / "loop")
-    name, writable = "name a folder with --out", "name another folder with --out, or make this one writable"
-    nowhere = "is a symbolic link that leads nowhere"
-    faults = {
-        folder / "file" / "in": f"{folder / 'file'}: is a file; {name}",
-        folder / "link" / "in": f"{folder / 'link'}: {nowhere}; {name}",
-        folder / "loop": f"{folder / 'loop'}: {nowhere}; {name}",
-        folder / "loop" / "in": f"cannot be written: Too many levels of symbolic links; {writable}",
-        Path("/proc/out"): "accgate: /proc: cannot be written: ",  # where not even root may write
-    }
     assert main(["run", str(project.config), "--shard", "1/1", "--out", str(folder / "shard"), "--quiet"]) == 0
     records = str(folder / "shard" / "m" / "sums.jsonl")
     config = ["--config", str(project.config)]
@@ -83,14 +77,17 @@ def test_a_folder_that_cannot_be_written_ends_every_command_before_it_asks_anyth
         ["run", *config[1:]], ["record", *config[1:], "--reason", "new"], ["merge", str(folder / "shard"), *config],
         ["blame", str(folder / "shard"), *config], ["export", "lm-eval", records],
     )  # fmt: skip
+    told: dict[str, set[str]] = {}
     for command in commands:
-        for out, fault in faults.items():
+        for name in ("file/in", "link/in", "loop", "loop/in", "/proc/out"):  # where not even root may write
             capsys.readouterr()
-            assert main([*command, "--out", str(out)]) == 2, (command, out)
+            assert main([*command, "--out", str(folder / name)]) == 2, (command, name)
             said = capsys.readouterr()
-            assert fault in said.err, (command, out, said.err)
             assert said.out == ""
-            assert said.err.count("\n") == 1
+            told.setdefault(name, set()).add(said.err)
+    (fault,) = told.pop("/proc/out")
+    assert fault.startswith("accgate: /proc: cannot be written: ")
+    assert {name: "".join(faults) for name, faults in told.items()} == messages
 
 
 def test_a_file_with_a_name_that_no_system_takes_is_a_wrong_argument(project: Project, capsys) -> None:
@@ -131,15 +128,10 @@ def test_models_tasks_and_tags_choose_the_checks(
     assert [f"{row['model']}/{row['task']}" for row in json.loads(capsys.readouterr().out)] == checks
 
 
-@each(
-    ("options", "message"),
-    [
-        (("--models", "o", "--tasks", "smus"), "no model 'o'; known are m"),
-        (("--models", "o", "--tasks", "smus"), "no task 'smus'; did you mean 'sums'?"),
-    ],
-)
-def test_names_that_the_config_does_not_have_are_refused(project: Project, ends, options, message: str) -> None:
-    assert message in ends(2, "run", project.config, "--out", project.out, *options)
+def test_names_that_the_config_does_not_have_are_refused(project: Project, ends) -> None:
+    told = ends(2, "run", project.config, "--out", project.out, "--models", "o", "--tasks", "smus")
+    assert "no model 'o'; known are m" in told
+    assert "no task 'smus'; did you mean 'sums'?" in told
     assert not project.out.exists()
 
 
@@ -153,29 +145,22 @@ def test_without_a_config_it_says_how_to_write_one(tmp_path: Path, monkeypatch, 
     assert err.endswith("write one with `accgate init`\n")
 
 
-@each(
-    ("line", "message"),
-    [
-        ("runn", "accgate: there is no command 'runn'; did you mean 'run'? See accgate --help"),
-        ("compare one", "accgate compare: give CANDIDATE; see accgate compare --help"),
-        ("run --resmue", "accgate run: there is no option --resmue; did you mean '--resume'? See accgate run --help"),
-        ("import lm-evla x", "accgate import: there is no command 'lm-evla'; did you mean 'lm-eval'? See accgate imp"),
-        ("run a.toml b.toml", "accgate run: 'b.toml' is one argument too many; see accgate run --help"),
-        ("schema", "accgate schema: give config or result; see accgate schema --help"),
-        ("schema x", "accgate schema: what: there is no 'x'; known are config, result; see accgate schema --help"),
-        ("init --theta abc", "accgate init: --theta: 'abc' is not a number; see accgate init --help"),
-        ("compare a b --seed 1.5", "accgate compare: --seed: '1.5' is not a whole number; see accgate compare --help"),
-    ],
-)
-def test_a_wrong_command_line_is_one_line_with_the_nearest_that_is_right(capsys, line: str, message: str) -> None:
-    with pytest.raises(SystemExit) as stop:
-        main(line.split())
-    assert stop.value.code == 2
-    captured = capsys.readouterr()
-    assert captured.out == ""
-    (said,) = captured.err.splitlines()
-    assert said.startswith(message)
-    assert said.endswith(" --help")
+WRONG_LINES = (
+    "runn", "compare one", "run --resmue", "import lm-evla x", "run a.toml b.toml", "schema", "schema x",
+    "init --theta abc", "compare a b --seed 1.5",
+)  # fmt: skip
+
+
+def test_a_wrong_command_line_is_one_line_with_the_nearest_that_is_right(capsys, messages: SnapshotAssertion) -> None:
+    told = {}
+    for line in WRONG_LINES:
+        with pytest.raises(SystemExit) as stop:
+            main(line.split())
+        assert stop.value.code == 2
+        captured = capsys.readouterr()
+        assert captured.out == ""
+        (told[line],) = captured.err.splitlines()
+    assert told == messages
 
 
 @each(("command", "code"), [("", 2), ("history", 2), ("import", 2), ("export", 2), ("--help", 0), ("run --help", 0)])
@@ -264,7 +249,7 @@ def test_an_interrupt_is_code_130_and_names_no_option_that_the_command_lacks(tmp
     command = [*ACCGATE, "compare", str(fifo), str(fifo)]
     with subprocess.Popen(command, stderr=subprocess.PIPE) as child, fifo.open("wb"):  # opens when the command reads
         child.send_signal(signal.SIGINT)
-        _, err = child.communicate(timeout=30)
+        _, err = child.communicate(timeout=600)
     assert child.returncode == 130
     assert err.decode() == "accgate: interrupted\n"
 
@@ -356,5 +341,5 @@ sys.meta_path.insert(0, Interrupting())
 from accgate.__main__ import main
 main()
 """
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False, timeout=100)
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False, timeout=600)
     assert (done.returncode, done.stdout, done.stderr) == (-signal.SIGINT, "", "")

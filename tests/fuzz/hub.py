@@ -114,7 +114,7 @@ def events(folder: Path) -> None:
     hub().begin({})
     job(folder, hub(), "/accgate accept the new tokenizer", by="will")
     (folder / "event.json").rename(folder / "issue_comment.json")
-    review = {"id": 5, "state": "approved", "user": shapes.user(hub().store.web, "maria"), "commit_id": "a" * 40}
+    review = {"id": 5, "state": "approved", "user": shapes.user("maria"), "commit_id": "a" * 40}
     payload = event_of(hub(), action="submitted") | {"review": review}
     (folder / "pull_request_review.json").write_text(json.dumps(payload, indent=1))
     run = {

@@ -17,7 +17,7 @@ def job(
     """The variables of a job that somebody's comment on number 7 started; `changes` are of the event's payload."""
     comment = hub.store.add_comment(number, by, body)
     issue = {"number": number, "state": "open", "title": "t", "pull_request": {"url": "x"}}
-    payload = {"action": "created", "comment": comment, "issue": issue, "sender": shapes.user(hub.store.web, by)}
+    payload = {"action": "created", "comment": comment, "issue": issue, "sender": shapes.user(by)}
     path = folder / "event.json"
     path.write_text(json.dumps(payload | changes))
     (folder / "output").write_text("")

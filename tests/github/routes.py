@@ -33,7 +33,7 @@ class Refusal(Exception):
 
 
 def not_found() -> Refusal:
-    return Refusal(404, {"message": "Not Found", "documentation_url": "https://docs.github.com/rest", "status": "404"})
+    return Refusal(404, {"message": "Not Found"})
 
 
 def held(rows: dict[Any, Any], key: Any) -> Any:
@@ -45,7 +45,7 @@ def held(rows: dict[Any, Any], key: Any) -> Any:
 
 def invalid(message: str, /, **error: str) -> Refusal:
     errors = [{"resource": "Issue", "field": "body", "code": "custom"} | error]
-    return Refusal(422, {"message": message, "errors": errors, "documentation_url": "https://docs.github.com/rest"})
+    return Refusal(422, {"message": message, "errors": errors})
 
 
 Handler = Callable[..., Any]
@@ -72,8 +72,7 @@ def perform(store: Store, asked: Asked, inside: str) -> Any:
 
 @route("GET", r"")
 def repository(store: Store, asked: Asked) -> Row:
-    more = {"network_count": 0, "subscribers_count": 0, "has_discussions": False}  # only the whole repository has them
-    return shapes.repository(store.web, store.repository, store.tick(0)) | more
+    return shapes.repository(store.repository)
 
 
 @route("GET", r"/issues/(\d+)/comments")
@@ -117,8 +116,7 @@ def body(asked: Asked) -> str:
 def react(store: Store, asked: Asked, id_: int) -> Row:
     comment(store, id_)
     store.reactions.append((id_, asked.body["content"]))
-    facts = {"id": store.id(), "node_id": "REA_1", "content": asked.body["content"]}
-    return facts | {"user": shapes.user(store.web, asked.login), "created_at": store.tick()}
+    return {"id": store.id(), "content": asked.body["content"], "user": shapes.user(asked.login)}
 
 
 @route("POST", r"/check-runs")
@@ -184,7 +182,8 @@ def add_pull(store: Store, asked: Asked) -> Row:
     sha = store.resolve(body["head"])
     if sha is None or store.resolve(body["base"]) is None:
         raise invalid("Validation Failed", field="head", code="invalid")
-    for row in store.pulls.values():
+    own = [row for row in store.pulls.values() if (row["head"]["repo"] or {}).get("full_name") == store.repository]
+    for row in own:
         if (row["head"]["ref"], row["base"]["ref"], row["state"]) == (body["head"], body["base"], "open"):
             raise invalid("Validation Failed", message="A pull request already exists for these branches.")
     texts = {key: body[key] for key in ("title", "body") if key in body}
@@ -211,7 +210,7 @@ def permission(store: Store, asked: Asked, of: str) -> Row:
         raise not_found()
     legacy = {"maintain": "write", "triage": "read"}.get(granted, granted)
     role = store.roles.get(of, granted)
-    user = shapes.user(store.web, of) | {"role_name": role}
+    user = shapes.user(of) | {"role_name": role}
     return {"permission": legacy, "role_name": role, "user": user}
 
 
@@ -244,10 +243,7 @@ def ref(store: Store, asked: Asked, ref: str) -> Row:
 
 
 def shown(store: Store, ref: str) -> Row:
-    url = f"{store.web}/repos/{store.repository}/git"
-    sha = held(store.refs, ref)
-    commit = {"type": "commit", "sha": sha, "url": f"{url}/commits/{sha}"}
-    return {"ref": ref, "node_id": "REF_1", "url": f"{url}/{ref}", "object": commit}
+    return {"ref": ref, "object": {"type": "commit", "sha": held(store.refs, ref)}}
 
 
 @route("POST", r"/git/refs")
@@ -292,19 +288,15 @@ def add_commit(store: Store, asked: Asked) -> Row:
 
 @route("GET", r"/git/blobs/([0-9a-f]+)")
 def blob(store: Store, asked: Asked, sha: str) -> Row:
-    raw, url = held(store.blobs, str(sha)), f"{store.web}/repos/{store.repository}/git/blobs/{sha}"
-    return {
-        "sha": sha, "node_id": "B_1", "size": len(raw), "url": url,
-        "content": base64.encodebytes(raw).decode(), "encoding": "base64",
-    }  # fmt: skip
+    raw = held(store.blobs, str(sha))
+    return {"sha": sha, "size": len(raw), "content": base64.encodebytes(raw).decode(), "encoding": "base64"}
 
 
 @route("POST", r"/git/blobs")
 def add_blob(store: Store, asked: Asked) -> Row:
     content = asked.body["content"]
     raw = base64.b64decode(content) if asked.body.get("encoding") == "base64" else content.encode()
-    sha = store.add_blob(raw)
-    return {"url": f"{store.web}/repos/{store.repository}/git/blobs/{sha}", "sha": sha}
+    return {"sha": store.add_blob(raw)}
 
 
 @route("POST", r"/git/trees")
@@ -323,10 +315,9 @@ def tree(store: Store, asked: Asked, sha: str) -> Row:
     sha = store.commits[commit]["tree"]["sha"] if commit in store.commits else sha
     if sha not in store.trees:
         raise not_found()
-    url = f"{store.web}/repos/{store.repository}/git"
-    entries = []
-    for path, (mode, blob) in store.entries(sha, recursive="recursive" in asked.query).items():
-        kind = {"040000": "tree", "160000": "commit"}.get(mode, "blob")
-        entry = {"path": path, "mode": mode, "type": kind, "sha": blob, "url": f"{url}/{kind}s/{blob}"}
-        entries.append(entry | ({"size": len(store.blobs[blob])} if kind == "blob" else {}))
-    return {"sha": sha, "url": f"{url}/trees/{sha}", "tree": entries, "truncated": False}
+    kinds = {"040000": "tree", "160000": "commit"}
+    entries = [
+        {"path": path, "mode": mode, "type": kinds.get(mode, "blob"), "sha": blob}
+        for path, (mode, blob) in store.entries(sha, recursive="recursive" in asked.query).items()
+    ]
+    return {"sha": sha, "tree": entries, "truncated": False}

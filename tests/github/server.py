@@ -48,7 +48,6 @@ class Forbidden:
     method: str
     path: str
     status: int = 403
-    accepted: str = ""
 
 
 @dataclass
@@ -62,7 +61,6 @@ class GitHub:
     tokens: dict[str, str] = field(default_factory=lambda: {TOKEN: BOT})
     links: bool = True
     most_per_page: int = 100
-    knows_pages: bool = True
 
     def __post_init__(self) -> None:
         self.store = Store()
@@ -171,8 +169,7 @@ class GitHub:
             raise Refusal(401, {"message": "Bad credentials", "documentation_url": "https://docs.github.com/rest"})
         for rule in self.forbidden:
             if re.search(rule.method, asked.method) and re.search(rule.path, asked.path):
-                accepted = {"x-accepted-github-permissions": rule.accepted} if rule.accepted else {}
-                raise Refusal(rule.status, {"message": "Resource not accessible by integration"}, accepted)
+                raise Refusal(rule.status, {"message": "Resource not accessible by integration"})
         if not asked.path.startswith(self.prefix) and not asked.path.endswith("/graphql"):
             raise not_found()
         answer = self._route(asked, asked.path.removeprefix(self.prefix))
@@ -183,7 +180,7 @@ class GitHub:
 
     def _page(self, asked: Asked, answer: Any) -> tuple[Any, dict[str, str]]:
         rows = answer.get("check_runs") if isinstance(answer, dict) else answer
-        if not isinstance(rows, list) or not self.knows_pages:
+        if not isinstance(rows, list):
             return answer, {}
         size = min(int(asked.query.get("per_page", 30)), self.most_per_page)
         page = int(asked.query.get("page", 1))

@@ -105,8 +105,8 @@ class Store:
         **more: Any,
     ) -> Row:
         now = self.tick()
-        head = shapes.side(self.web, head_repository, branch, sha, now)
-        base = shapes.side(self.web, self.repository, base, BASE, now)
+        head = shapes.side(head_repository, branch, sha)
+        base = shapes.side(self.repository, base, BASE)
         more |= {"state": state}
         self.pulls[number] = shapes.pull(self.web, self.repository, number, head, base, author, now, **more)
         return self.pulls[number]
@@ -118,21 +118,16 @@ class Store:
             self.add_event(number, "head_ref_force_pushed", by, now=now)
 
     def add_event(self, number: int, kind: str, by: str, *, now: str | None = None, **more: Any) -> Row:
-        row = shapes.event(self.web, self.repository, self.id(), kind, by, now or self.tick(), **more)
+        row = shapes.event(self.id(), kind, by, now or self.tick(), **more)
         self.events.setdefault(number, []).append(row)
         return row
 
     def add_label(self, number: int, name: str, by: str) -> None:
-        self.pulls[number]["labels"].append(shapes.label(self.web, self.repository, name))
+        self.pulls[number]["labels"].append(shapes.label(name))
         self.add_event(number, "labeled", by, label={"name": name, "color": "ededed"})
 
-    def remove_label(self, number: int, name: str, by: str) -> None:
-        labels = self.pulls[number]["labels"]
-        labels[:] = [label for label in labels if label["name"] != name]
-        self.add_event(number, "unlabeled", by, label={"name": name, "color": "ededed"})
-
     def add_review(self, number: int, by: str, state: str, sha: str = HEAD) -> Row:
-        row = shapes.review(self.web, self.repository, number, self.id(), by, state, sha, self.tick())
+        row = shapes.review(self.id(), by, state, sha, self.tick())
         self.reviews.setdefault(number, []).append(row)
         return row
 
@@ -141,7 +136,7 @@ class Store:
         return self.runs[id_]
 
     def approve_run(self, id_: int, by: str, state: str = "approved", environment: str = "gpu") -> None:
-        row = shapes.environment_approval(self.web, by, state, self.tick(), environment)
+        row = shapes.environment_approval(by, state, environment)
         self.run_approvals.setdefault(id_, []).append(row)
 
     # Git
@@ -182,7 +177,7 @@ class Store:
     def add_commit(self, tree: str, parents: list[str], message: str) -> str:
         now = self.tick()
         sha = hashlib.sha1(json.dumps([tree, parents, message, now]).encode()).hexdigest()
-        self.commits[sha] = shapes.git_commit(self.web, self.repository, sha, tree, parents, message, now)
+        self.commits[sha] = shapes.git_commit(sha, tree, parents, message, now)
         return sha
 
     def commit(self, branch: str, files: dict[str, str | None], message: str = "change") -> str:

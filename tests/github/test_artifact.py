@@ -118,8 +118,8 @@ def test_too_many_too_large_and_replies_that_swell(store, refused, monkeypatch, 
 
 @pytest.mark.parametrize(
     "content",
-    [b"no gzip", *map(gzip.compress, [b"[" * 99999, b'{"id": "a", "reply": ""}', REPLY]), gzip.compress(b"{}")[:-6]],
-    ids=["no gzip", "deep", "no repeat", "reply", "torn"],
+    [b"no gzip", *map(gzip.compress, [b"[" * 99999, b'{"id": "a", "reply": ""}', REPLY])],
+    ids=["no gzip", "deep", "no repeat", "reply"],
 )  # fmt: skip
 def test_replies_that_are_none(store, refused, content):
     (store.new / "m" / "sums.replies.jsonl.gz").write_bytes(content)

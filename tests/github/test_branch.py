@@ -68,14 +68,6 @@ def test_the_first_run_makes_a_branch_without_ancestors_and_leaves_main_alone(hu
     }
 
 
-def test_what_else_stands_on_the_branch_stays(hub: GitHub) -> None:
-    hub.store.commit(BRANCH, {"CNAME": "accuracy.example.org", "index.html": "old"})
-    push(hub, run(1), page=True)
-    files = hub.store.files(BRANCH)
-    assert files["CNAME"] == "accuracy.example.org"
-    assert files["index.html"].startswith("<!DOCTYPE html>")
-
-
 def test_a_run_that_is_there_makes_no_commit(hub: GitHub) -> None:
     first, _ = push(hub, run(1))
     written = hub.count("POST")
@@ -136,17 +128,20 @@ def test_a_server_that_fails_in_between_gives_neither_loss_nor_a_second_line(hub
     assert runs(hub) == [run(1).result, run(2).result]
 
 
-def test_a_history_that_is_none_is_not_written_over(hub: GitHub) -> None:
-    hub.store.commit(BRANCH, {"history.jsonl": "my diary\n"})
-    with pytest.raises(BadInput, match=f"{BRANCH}:history.jsonl: is not a history"):
+@pytest.mark.parametrize(
+    ("name", "fault"),
+    [("history.jsonl", f"{BRANCH}:history.jsonl: is not a history"), ("history.jsonl/x", "a plain file")],
+)
+def test_what_is_no_history_is_not_written_over_and_other_files_stay(hub: GitHub, name: str, fault: str) -> None:
+    hub.store.commit(BRANCH, {name: "my diary\n"})
+    with pytest.raises(BadInput, match=fault):
         push(hub, run(1))
-    assert hub.store.files(BRANCH) == {"history.jsonl": "my diary\n"}
-
-
-def test_a_folder_in_the_file_s_place_is_refused(hub: GitHub) -> None:
-    hub.store.commit(BRANCH, {"history.jsonl/x": "y"})
-    with pytest.raises(BadInput, match="other than a plain file"):
-        push(hub, run(1))
+    assert hub.store.files(BRANCH) == {name: "my diary\n"}
+    hub.store.commit(BRANCH, {name: None, "CNAME": "accuracy.example.org", "index.html": "old"})
+    push(hub, run(1), page=True)
+    files = hub.store.files(BRANCH)
+    assert files["CNAME"] == "accuracy.example.org"
+    assert files["index.html"].startswith("<!DOCTYPE html>")
 
 
 def test_an_answer_that_is_not_as_promised_is_no_traceback(hub: GitHub, monkeypatch: Patch) -> None:

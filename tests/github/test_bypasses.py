@@ -10,9 +10,10 @@ import pytest
 
 from accgate.engines.openai.options import Options
 from accgate.errors import BadInput
-from accgate.github import announcement
+from accgate.github import announcement, runner
 from accgate.github import publication as publishing
 from accgate.github.announcement import Announcement
+from accgate.github.check_runs import CheckRuns
 from accgate.inputs.typed import parse_table
 from tests.support.gates import questions, right_but, write_lines, write_task
 from tests.support.pull_requests import NUMBER, Gate
@@ -30,9 +31,6 @@ def guard_of(gate: Gate) -> dict[str, Any]:
 
 def fail(*_: Any, **__: Any) -> Any:
     raise KeyError("x")
-
-
-# --- rules that are read from the head's tree ---
 
 
 # --- a base that looks as if it had no rules ---
@@ -68,9 +66,6 @@ def test_rules_of_a_base_that_only_the_run_or_only_publishing_sees_are_no_pass(g
     assert not is_green(gate)
 
 
-# --- references ---
-
-
 # --- what is asked is no setting of a model ---
 
 
@@ -92,8 +87,8 @@ def test_a_model_renames_no_field_that_a_task_sets() -> None:
 
 
 PARTS = [
-    (Announcement, "body"), (publishing, "title_of"), (publishing, "json_of"), (publishing, "append_summary"),
-    *((announcement, name) for name in ("annotations_of", "put_comment", "finish_check_run")),
+    (Announcement, "body"), (publishing, "title_of"), (publishing, "json_of"), (runner, "append_summary"),
+    (announcement, "annotations_of"), (announcement, "put_comment"), (CheckRuns, "finish"),
 ]  # fmt: skip
 
 
@@ -106,7 +101,7 @@ def test_a_fault_of_publishing_never_changes_the_verdict(gate: Gate, capsys: Cap
             broken.setattr(owner, part, fail)
             assert gate.publish("--exit-code", "1") == 1, part
         assert "::warning title=accgate could not publish everything::" in capsys.readouterr().out, part
-        assert part == "finish_check_run" or gate.check_run["conclusion"] == "failure", part
+        assert part == "finish" or gate.check_run["conclusion"] == "failure", part
 
 
 def test_a_fault_of_the_guard_is_no_pass(gate: Gate) -> None:

@@ -124,8 +124,6 @@ def with_trial(at: int, **keys: Any) -> Data:
 HOSTILE: dict[str, Any] = {
     "another count": changed(causes=[{**asdict(blame_of().causes[0]), "count": 20}]),
     "a finding that does not follow": with_trial(2, finding="cause"),
-    "evidence that does not follow": with_trial(2, evidence=1e9),
-    "a looser level": with_trial(1, level=0.5),
     "more than were lost": with_trial(1, lost=30, n=30),
     "fewer than none": with_trial(1, back=-1),
     "no number": with_trial(1, evidence=float("nan")),

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from accgate.github.api.answers import CannotReach, Refused
-from accgate.github.check_runs import Annotation, finish_check_run, open_check_run
+from accgate.github.check_runs import Annotation, CheckRuns
 from tests.support.servers import Fault
 
 
 def opened(hub, **event):
-    return open_check_run(hub.client(), hub.event(**event), name="accgate", title="Running", summary="It runs.")
+    return CheckRuns(hub.client(), hub.event(**event), "accgate").open("Running", "It runs.")
 
 
-def finished(hub, conclusion="success", **more):
-    facts = {"name": "accgate", "title": "Passed", "summary": "All passed."} | more
-    return finish_check_run(hub.client(), hub.event(), conclusion=conclusion, **facts)
+def finished(hub, conclusion="success", summary="All passed.", annotations=(), number=None):
+    return CheckRuns(hub.client(), hub.event(), "accgate").finish(
+        conclusion, "Passed", summary, annotations, number=number
+    )
 
 
 def notes(count: int) -> list[Annotation]:
@@ -48,27 +51,28 @@ class TestOpen:
         with pytest.raises(CannotReach, match="'accgate' could not be written in 4 attempts"):
             opened(hub)
         assert hub.count("POST") == 4
+        assert hub.waits == [1, 2, 4, 8]
 
 
 class TestFinish:
     @pytest.mark.parametrize("conclusion", ["success", "failure"])
     def test_the_opened_one_is_completed(self, hub, conclusion):
         id_ = opened(hub)
-        assert finished(hub, conclusion, check_run_id=id_) == id_
+        assert finished(hub, conclusion, number=id_) == id_
         (row,) = hub.store.check_runs.values()
         assert (row["status"], row["conclusion"]) == ("completed", conclusion)
         assert [row["output"][key] for key in ("title", "summary")] == ["Passed", "All passed."]
 
     @pytest.mark.parametrize("id_", [None, 999_999])
     def test_without_one_that_exists_a_completed_one_is_written(self, hub, id_):
-        row = hub.store.check_runs[finished(hub, "failure", check_run_id=id_, annotations=notes(70))]
+        row = hub.store.check_runs[finished(hub, "failure", number=id_, annotations=notes(70))]
         assert (row["status"], row["conclusion"], row["head_sha"]) == ("completed", "failure", "a" * 40)
         assert lines(hub, row["id"]) == list(range(1, 71))
 
     @pytest.mark.parametrize(("count", "requests"), [(0, 1), (50, 1), (51, 2)])
     def test_annotations_go_by_fifty(self, hub, count, requests):
         id_ = opened(hub)
-        finished(hub, check_run_id=id_, annotations=notes(count))
+        finished(hub, number=id_, annotations=notes(count))
         assert lines(hub, id_) == list(range(1, count + 1))
         assert hub.count("PATCH") == requests
 
@@ -77,37 +81,32 @@ class TestFinish:
     def test_annotations_come_once_though_the_answer_is_lost(self, hub, performed, which):
         id_ = opened(hub)
         hub.fail(Fault(502), method="PATCH", performed=performed, skip=which)
-        finished(hub, check_run_id=id_, annotations=notes(120))
+        finished(hub, number=id_, annotations=notes(120))
         assert lines(hub, id_) == list(range(1, 121))
 
     def test_the_conclusion_stands_though_later_annotations_are_refused(self, hub):
         id_ = opened(hub)
         hub.fail(Fault(422, {"message": "Invalid request."}), method="PATCH", skip=1)
         with pytest.raises(Refused):
-            finished(hub, "failure", check_run_id=id_, annotations=notes(51))
+            finished(hub, "failure", number=id_, annotations=notes(51))
         assert hub.store.check_runs[id_]["conclusion"] == "failure"
 
     def test_updating_is_given_up_where_it_never_works(self, hub):
         id_ = opened(hub)
         hub.fail(Fault(500), method="PATCH", times=99)
         with pytest.raises(CannotReach, match=f"{id_} could not be updated in 4 attempts"):
-            finished(hub, check_run_id=id_, annotations=notes(1))
+            finished(hub, number=id_, annotations=notes(1))
         assert hub.count("PATCH") == 4
 
     def test_what_is_too_long_is_cut_to_githubs_limits(self, hub):
         row = hub.store.check_runs[finished(hub, summary="s" * 65_535)]
         assert row["output"]["summary"] == "s" * 65_535
-        note = Annotation("accuracy.toml", 3, "failure", "t" * 300, "é" * 60_000)
-        row = hub.store.check_runs[finished(hub, summary="s" * 70_000, annotations=[note])]
+        long = Annotation("accuracy.toml", 3, "failure", "t" * 300, "é" * 60_000)
+        row = hub.store.check_runs[finished(hub, summary="s" * 70_000, annotations=[replace(long, message=""), long])]
         assert len(row["output"]["summary"]) == 65_535
         assert row["output"]["summary"].endswith("s…")
-        (sent,) = hub.store.annotations[row["id"]]
-        assert len(sent["title"]) == 255
+        empty, sent = hub.store.annotations[row["id"]]
+        where = {"path": "accuracy.toml", "start_line": 3, "end_line": 3}
+        assert empty == where | {"annotation_level": "failure", "title": "t" * 255, "message": "-"}
         assert set(sent["message"]) == {"é"}
         assert 63_900 < len(sent["message"].encode()) <= 65_536
-
-    def test_an_annotation_says_where_and_how_bad(self, hub):
-        id_ = finished(hub, annotations=[Annotation("accuracy.toml", 3, "failure", "Drop", "")])
-        where = {"path": "accuracy.toml", "start_line": 3, "end_line": 3}
-        said = {"annotation_level": "failure", "title": "Drop", "message": "-"}
-        assert hub.store.annotations[id_] == [where | said]

@@ -32,6 +32,7 @@ def test_a_pass_is_a_comment_a_green_check_a_summary_and_outputs(gate: Gate, cap
     printed = capsys.readouterr().out
     assert f"::add-mask::{TOKEN}" in printed
     assert printed.count(TOKEN) == 2  # --start and the end
+    assert "::warning" not in printed
     writes = gate.hub.count("POST"), gate.hub.count("PATCH")
     assert gate.publish("--dry-run") == 0
     assert "Passed: " in capsys.readouterr().out
@@ -174,10 +175,11 @@ def test_bad_input_is_told_with_a_remark_on_its_line(gate: Gate) -> None:
     assert gate.check_run["conclusion"] == "failure"
 
 
-def test_a_result_that_contradicts_the_exit_code_is_a_failure(gate: Gate) -> None:
+def test_a_result_that_contradicts_the_exit_code_is_a_failure(gate: Gate, capsys: Capture) -> None:
     gate.head.answer(right_but(0))
     assert gate.pull.run() == 0
     assert gate.publish("--exit-code", "1") == 3
+    assert "accgate.json says exit code 0" in capsys.readouterr().out
     assert gate.check_run["conclusion"] == "failure"
     data = json.loads(gate.result.read_text())
     data["verdict"] = "regression"

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from accgate.cli.main import main
-from accgate.github.check_runs import finish_check_run, open_check_run
+from accgate.github.check_runs import CheckRuns
 from tests.github.server import GitHub
 from tests.github.store import HEAD
 from tests.support.gates import right_but
@@ -39,8 +39,8 @@ def write(hub: GitHub, conclusion: Any, *, name: str = NAME, part: str = "", **f
     """A check run that the gate ended so, or with None has only opened."""
     event = hub.event(**facts)
     if conclusion is None:
-        return open_check_run(hub.client(), event, name=name, title="t", summary="s")
-    return finish_check_run(hub.client(), event, name=name, conclusion=conclusion, title="t", summary="s", part=part)
+        return CheckRuns(hub.client(), event, name).open("t", "s")
+    return CheckRuns(hub.client(), event, name, part).finish(conclusion, "t", "s")
 
 
 @pytest.mark.parametrize(

@@ -41,16 +41,6 @@ def test_a_weaker_alpha_of_the_head_decides_nothing_and_is_shown_beside(pull_req
     assert (head.result["checks"][0]["n"], head.result["beside"][0]["n"]) == (N, 1)
 
 
-def test_a_lowered_reference_of_the_head_judges_only_beside(pull_request: PullRequest) -> None:
-    head = pull_request.head
-    assert head.record(right_but(30), args=["--reason", "it is what it is"]) == 0
-    head.answer(right_but(30))
-    assert pull_request.run() == 1
-    assert head.result["checks"][0]["reference"]["mean"] == 100.0
-    (beside,) = head.result["beside"]
-    assert (beside["verdict"], beside["reference"]["mean"]) == ("pass", 85.0)
-
-
 def test_a_changed_prompt_leaves_the_bases_prompt_in_force(pull_request: PullRequest) -> None:
     head = pull_request.head
     head.answer(right_but(20))

@@ -137,29 +137,14 @@ LISTED: dict[str, tuple[list[Edit], dict[str, str]]] = {
         [(S, "theta = 5.0", "theta = 4.0"), own("theta = 50.0")], {"tasks.sums.theta": "loosening"},
     ),
 
-    "order of an example's keys": (
-        [(S, '{ q = "1 + 1?", a = 2 }', '{ a = 2, q = "1 + 1?" }')], {"tasks.sums: few_shot": "loosening"},
-    ),
-    "order of the examples": (
-        [(S, '{ q = "1 + 1?", a = 2 }, { q = "2 + 2?", a = 4 }', '{ q = "2 + 2?", a = 4 }, { q = "1 + 1?", a = 2 }')],
-        {"tasks.sums: few_shot": "loosening"},
-    ),
-    "order of keys in a request of the judge": (
-        [(A, "think = false, depth = 1", "depth = 1, think = false")], {"judges.strict": "loosening"},
-    ),
     "the judge's address": ([(A, ":1/v1", ":2/v1")], {"judges.strict": "loosening"}),
-    "the judge's marks": ([(S, "good = 1, bad = 0", "good = 0, bad = 1")], {"tasks.sums: judge": "loosening"}),
 
     "a limit": ([(A, "num_samples = 60", "limit = 6")], {
         "tasks.sums.num_samples": "loosening", "tasks.sums.limit": "loosening",
     }),
-    "an option of a generated task": ([(A, "digits = 2", "digits = 1")], {"tasks.rest.options": "loosening"}),
     "reasoning": ([defined('reasoning = "keep"')], {"tasks.sums: reasoning": "loosening"}),
     "a statistic": ([defined('aggregate = "ece"\nconfidence = { by = "reply" }')], {
         "tasks.sums: aggregate": "loosening", "tasks.sums: confidence": "loosening",
-    }),
-    "a first limit on tokens, which takes alpha from every check": ([own('max_more_tokens = "10%"')], {
-        "tasks.sums.max_more_tokens": "tightening", "tasks.sums.alpha": "loosening", "tasks.rest.alpha": "loosening",
     }),
 
     "a larger alpha that makes the samples of a theta fewer": (

@@ -173,6 +173,8 @@ if argv[0] == "ps":
 if argv[0] in ("image", "pull") and "FAKE_PULL" in fake:
     print(fake["FAKE_PULL"], file=sys.stderr)
     sys.exit(1)
+if argv[0] in ("stop", "rm"):
+    open(here + "/stopped", "w").close()
 if argv[0] == "info":
     print(fake.get("FAKE_INFO", ""))
 if argv[0] == "run":
@@ -189,9 +191,11 @@ if argv[0] == "run":
     if "FAKE_FILES" in fake:
         import json
         place(json.loads(fake["FAKE_FILES"]), mounts)
-    if "FAKE_SLEEP" in fake:
+    if "FAKE_SLEEP" in fake:  # until it is stopped or removed
         import time
-        time.sleep(float(fake["FAKE_SLEEP"]))
+        end = time.time() + float(fake["FAKE_SLEEP"])
+        while time.time() < end and not posix.access(here + "/stopped", 0):
+            time.sleep(0.05)
     print(fake.get("FAKE_SAYS", "evaluated"))
     sys.exit(int(fake.get("FAKE_BLAME_CODE" if "blame" in argv else "FAKE_CODE", "0")))
 """
@@ -206,7 +210,8 @@ class FakeDocker:
         (runner.bin / "docker").chmod(0o755)
 
     def forget(self) -> None:
-        (self.folder / "calls").unlink(missing_ok=True)
+        for name in ("calls", "stopped"):
+            (self.folder / name).unlink(missing_ok=True)
 
     @property
     def calls(self) -> list[tuple[list[str], dict[str, str]]]:

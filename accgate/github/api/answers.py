@@ -4,7 +4,7 @@ None of them changes a verdict.
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -60,13 +60,13 @@ REFUSALS = {
 }
 
 
-def failure(status: int, headers: Mapping[str, str], body: Any, *, what: str, needs: str) -> CannotPublish:
+def failure(status: int, body: Any, *, what: str, needs: str) -> CannotPublish:
     """Return the exception for a response of status 400 or more.
 
     The response is no rate limit. `what` is the method and path, and `needs` the permission of the operation, as
     `checks: write`.
 
-    >>> print(failure(403, {}, {"message": "no"}, what="POST /x", needs="checks: write"))
+    >>> print(failure(403, {"message": "no"}, what="POST /x", needs="checks: write"))
     POST /x: the token lacks a permission (403: no); add `checks: write` to `permissions:` of the job
     """
     answer = f"{status}: {reasons(body)}"
@@ -75,10 +75,8 @@ def failure(status: int, headers: Mapping[str, str], body: Any, *, what: str, ne
     if status == 403 and (fix := next((fix for text, fix in REFUSALS.items() if text in reasons(body)), None)):
         return Refused(f"{what}: GitHub refused ({answer}); {fix}")
     if status == 403 or (status == 404 and "not accessible by" in reasons(body)):
-        grant = " and ".join(f"`{line}`" for line in _grant(headers.get("x-accepted-github-permissions", ""), needs))
-        return MissingPermission(
-            f"{what}: the token lacks a permission ({answer}); add {grant} to `permissions:` of the job"
-        )
+        grant = f"add `{needs}` to `permissions:` of the job"
+        return MissingPermission(f"{what}: the token lacks a permission ({answer}); {grant}")
     if status == 404:
         return NotFound(f"{what}: not found ({answer}); where it does exist, the token needs `{needs}`")
     return Refused(f"{what}: GitHub refused ({answer})")
@@ -104,20 +102,6 @@ def _reason(error: Any) -> str:
     if not isinstance(error, dict):
         return str(error)
     return str(error.get("message") or " ".join(str(error[key]) for key in ("field", "code") if key in error))
-
-
-def _grant(accepted: str, needs: str) -> list[str]:
-    """Return the lines to add to the permissions of the job.
-
-    This is `needs`, unless GitHub's header of accepted permissions names others alone.
-    """
-    # https://docs.github.com/en/rest/using-the-rest-api/troubleshooting-the-rest-api: "," is and, ";" is or
-    alternatives = [
-        [pair.strip().replace("_", "-").replace("=", ": ") for pair in group.split(",") if "=" in pair]
-        for group in accepted.split(";")
-    ]
-    alternatives = [group for group in alternatives if group]
-    return next((group for group in alternatives if needs in group), alternatives[0] if alternatives else [needs])
 
 
 @contextmanager

@@ -9,14 +9,17 @@ import random
 import re
 import time
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+from typing import Any, TypeVar
+from urllib.parse import urljoin
 
 from accgate.github.api.answers import CannotPublish, CannotReach, Uncertain, Unreadable, failure
-from accgate.github.api.transport import Answer, Params, Session, origin_of, send, within
+from accgate.github.api.transport import Answer, Params, Session, origin_of, send
 
+T = TypeVar("T")
 API_VERSION = "2022-11-28"
 PAGE_SIZE = 100  # GitHub's most
 ATTEMPTS = 5  # the pauses between them are 1, 2, 4 and 8 s at most
+ROUNDS = 4  # of `once`, each of them with these attempts
 WAITING = 15 * 60.0  # seconds in all; a job's primary rate limit may need an hour, which nobody waits for
 _FULL_PAGE = 30  # GitHub's page where `per_page` is ignored
 _MOST_PAGES = 1000  # 100,000 rows: beyond them the server repeats its pages
@@ -75,7 +78,6 @@ class Client:
 
         `items` is the key of the list where it is within an object.
         """
-        seen = None
         for number in range(1, _MOST_PAGES + 1):
             # By number: a link of a server behind a proxy can lead elsewhere, where the token must not go.
             query = {"per_page": PAGE_SIZE, **(params or {}), "page": number}
@@ -85,10 +87,7 @@ class Client:
                 rows = rows.get(items) if isinstance(rows, dict) else None
             if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
                 raise Unreadable(f"GET {path}: page {number} is not a list of objects")
-            if rows and rows == seen:  # the server knows no pages
-                return
             yield from rows
-            seen = rows
             if "next" not in answer.links and (answer.links or len(rows) < _FULL_PAGE):
                 return
         raise Unreadable(f"GET {path}: more than {_MOST_PAGES} pages")
@@ -139,6 +138,25 @@ class Client:
         """
         self._wait(pause(failed, {}, self._luck()), f"{self.api_url} keeps failing")
 
+    def once(self, do: Callable[[], T], find: Callable[[], T | None], what: str) -> T:
+        """Do something that must not be done twice, and return its outcome.
+
+        After a failure that may have done it, `find` looks for the outcome.
+
+        Raises
+        ------
+        CannotReach
+            When it fails several times, with the fault `what`.
+        """
+        for failed in range(1, ROUNDS + 1):
+            try:
+                return do()
+            except Uncertain:
+                self.rest(failed)
+            if (outcome := find()) is not None:
+                return outcome
+        raise CannotReach(f"{what} in {ROUNDS} attempts")
+
     def _request(
         self, method: str, path: str, *, needs: str, params: Params | None = None, body: Any = None, again: bool = True
     ) -> Answer:
@@ -162,7 +180,7 @@ class Client:
                     self._wait(wait, f"{what}: GitHub limits the rate of requests")
                     continue
                 if answer.status >= 400:
-                    raise failure(answer.status, answer.headers, reply, what=what, needs=needs)
+                    raise failure(answer.status, reply, what=what, needs=needs)
                 url, params, redirected = self._new_address(what, url, answer), None, redirected + 1
                 if redirected > _MOST_REDIRECTS:
                     raise CannotReach(f"{what}: more than {_MOST_REDIRECTS} redirects")
@@ -184,8 +202,11 @@ class Client:
         location = answer.headers.get("location")
         if answer.status not in (301, 302, 307, 308) or location is None:
             raise Unreadable(f"{what}: answered {answer.status} without an address to go to")
-        target = within(self._origin, url, location)
-        if target is None:
+        try:
+            target = urljoin(url, location)
+        except ValueError:
+            target = ""
+        if origin_of(target) != self._origin:
             raise CannotReach(f"{what}: redirects to another server, where the token must not go")
         return target
 

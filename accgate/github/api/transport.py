@@ -4,7 +4,7 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
-from urllib.parse import urljoin, urlsplit
+from urllib.parse import urlsplit
 
 import requests
 from urllib3.exceptions import HTTPError, NewConnectionError
@@ -76,22 +76,6 @@ def origin_of(url: str) -> str:
     except ValueError:
         return ""
     return f"{parts.scheme}://{parts.hostname}:{port}" if parts.hostname and port else ""
-
-
-def within(origin: str, base: str, link: str) -> str | None:
-    """Resolve a link on the page `base`.
-
-    A link to another origin gives None.
-
-    >>> within("https://ghe.example:443", "https://ghe.example/api/v3/", "/api/v3/x?page=2")
-    'https://ghe.example/api/v3/x?page=2'
-    >>> within("https://ghe.example:443", "https://ghe.example/api/v3/", "//elsewhere.example/x")
-    """
-    try:
-        url = urljoin(base, link)
-    except ValueError:
-        return None
-    return url if origin_of(url) == origin else None
 
 
 def send(

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from syrupy.assertion import SnapshotAssertion
 
 from accgate.cli.main import main
 from accgate.inputs.toml import tomllib
@@ -125,23 +126,21 @@ SHAPES: dict[str, tuple[Rows, Sequence[str], str, str, str, str]] = {
         [], "2 + 2?", "4", "'solution'", "numeric_match",
     ),
 }  # fmt: skip
-DOUBTS: list[tuple[Rows, str]] = [
-    ([PERU | {"answer": 1}, NEXT | {"answer": 2}],
-     "its number from 0 or its number from 1; all rows fit both; give --answer-form: 0, 1"),
-    ([PERU | {"answer": 7}], "such as '7', do not all name an option"),
-    ([{"question": "x", "answer": "y", "target": "z"}],
-     "'answer' and 'target' may be it; give --answer-field: answer, target"),
-    ([{"question": "x", "prompt": "y", "answer": "z"}], "'question' and 'prompt' may be it; give --prompt-field"),
-    ([{"col1": "x", "answer": "z"}], "there are 'col1', 'answer'; give --prompt-field: col1"),
-    ([{"prompt": "x", "chosen": "y", "rejected": "z"}], "hold preferences"),
-    ([{"sentence": "Fine.", "label": 1}, {"sentence": "Awful.", "label": 0}] * 2, "the numbers [0, 1]"),
-    ([{"messages": turns("a", "b"), "answer": "c"}], "give --answer-field: answer, messages"),
-    ([{"messages": turns("a")}], "cannot tell which column has the expected answer"),
-    ([{"messages": turns("a", "b")}, {"messages": turns("a", "")}], "row 2: 'messages' does not end with words"),
-    ([{"question": "x", "choices": "['a', 'b']", "answer": "A"}], "'choices' holds options as text"),
-    ([{"questions": ["a", "b"], "answers": ["c", "d"]}], "cannot tell which column has the question"),
-    ([{"context": "c", "question": "q", "answers": {"text": []}}], "row 1 has nothing in 'answers'"),
-]  # fmt: skip
+DOUBTS: dict[str, Rows] = {
+    "an index from 0 or 1": [PERU | {"answer": 1}, NEXT | {"answer": 2}],
+    "an option that is none": [PERU | {"answer": 7}],
+    "two answers": [{"question": "x", "answer": "y", "target": "z"}],
+    "two questions": [{"question": "x", "prompt": "y", "answer": "z"}],
+    "no question": [{"col1": "x", "answer": "z"}],
+    "preferences": [{"prompt": "x", "chosen": "y", "rejected": "z"}],
+    "numbers for labels": [{"sentence": "Fine.", "label": 1}, {"sentence": "Awful.", "label": 0}] * 2,
+    "an answer beside messages": [{"messages": turns("a", "b"), "answer": "c"}],
+    "messages without an answer": [{"messages": turns("a")}],
+    "messages of which one has no answer": [{"messages": turns("a", "b")}, {"messages": turns("a", "")}],
+    "options that are text": [{"question": "x", "choices": "['a', 'b']", "answer": "A"}],
+    "lists of questions": [{"questions": ["a", "b"], "answers": ["c", "d"]}],
+    "no accepted text": [{"context": "c", "question": "q", "answers": {"text": []}}],
+}
 
 
 def printed(capsys: pytest.CaptureFixture[str]) -> tuple[str, str, str]:
@@ -168,12 +167,13 @@ def test_a_shape_is_asked_and_read_as_its_columns_say(folder: Path, capsys, name
     assert (left_out, tomllib.loads((folder / "all.toml").read_text())["metric"]) == (left, metric)
 
 
-@each(("rows", "message"), DOUBTS)
-def test_what_is_not_sure_is_refused_with_what_settles_it(folder: Path, capsys, rows: Rows, message: str) -> None:
-    write_lines(folder / "all.jsonl", rows)
-    assert init("--data", "all.jsonl") == 2
-    assert message in said(capsys)
-    assert [path.name for path in folder.iterdir()] == ["all.jsonl"]
+def test_what_is_not_sure_is_refused_with_what_settles_it(folder: Path, ends, messages: SnapshotAssertion) -> None:
+    told = {}
+    for name, rows in DOUBTS.items():
+        write_lines(folder / "all.jsonl", rows)
+        told[name] = ends(2, "init", "--no-probe", "--yes", "--data", "all.jsonl")
+        assert [path.name for path in folder.iterdir()] == ["all.jsonl"]
+    assert told == messages
 
 
 def test_a_csv_and_a_json_object_are_read_as_rows_are(folder: Path, capsys) -> None:

@@ -70,6 +70,8 @@ def test_the_workflow_runs_the_action_as_it_is(workflows: list[Path], number: in
     assert set(step["with"]) <= set(load_yaml(ROOT / "action.yml")["inputs"])
     assert step["with"]["config"] == "accuracy.toml"
     (example,) = EXAMPLE["jobs"].values()
+    assert job["permissions"] == {"contents": "read", "pull-requests": "write", "checks": "write"}
+    assert job | {"steps": None, "runs-on": None} == example | {"steps": None, "runs-on": None}
     assert job["steps"][0] == example["steps"][0]
     assert job["steps"][2:] == example["steps"][2:]
     assert set(example["steps"][1]["with"]) <= set(step["with"])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from accgate.github.api.client import limit_wait, pause
+from accgate.github.api.client import limit_wait
 from tests.support.cases import each
 
 
@@ -46,8 +46,3 @@ def limits(remaining: str, reset: str) -> dict[str, str]:
 )
 def test_headers_say_how_long_to_wait_and_what_is_no_number_is_a_minute(headers, seconds):
     assert wait(headers=headers) == seconds
-
-
-def test_a_pause_is_as_long_as_the_server_asks():
-    assert pause(1, {"retry-after": "40"}, 0.0) == 40
-    assert pause(6, {"retry-after": "2"}, 1.0) == 8
