@@ -15,8 +15,8 @@ RESTARTS = 3  # times that a shard which died or could not finish is started aga
 NAME = re.compile(r"[a-z]([-a-z0-9]*[a-z0-9])?")
 LONGEST = 40  # characters of a name; a RayJob's has at most 47, and `-merge` is added to it
 OBJECT = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")  # of Kubernetes, by its name
+LONGEST_OBJECT = {"claim": 253, "queue": 63}  # a queue is named in a label
 WORD = re.compile(r"[A-Za-z0-9][A-Za-z0-9._/:@+,-]*")
-LONGEST_WORD = 500  # an image's name has at most 255 characters, its tag 128 and its digest 71
 UNITS = {"m": 60, "h": 3600, "d": 86400}
 
 
@@ -55,18 +55,19 @@ class Job:
         counts = [("shards", self.shards, 1), ("gpus", self.gpus, 0), ("nodes", self.nodes, 1)]
         counts += [] if self.seconds is None else [("time", self.seconds, 60)]
         faults = [f"--{option} is {value}; give {low} or more" for option, value, low in counts if value < low]
-        own = LONGEST - len(self.full_name) + len(self.name)
-        of_object = "a to z, 0 to 9, - and ., a letter or digit at each end"
-        for option, form, longest, letters in (
-            ("name", NAME, own, "a to z, 0 to 9 and -, a letter first and no - last"),
-            ("image", WORD, LONGEST_WORD, "letters, digits and . _ / : @ + , -"),
-            ("partition", WORD, LONGEST_WORD, "letters, digits and . _ / : @ + , -"),
-            ("claim", OBJECT, 253, of_object),
-            ("queue", OBJECT, 63, of_object),  # which is named in a label
-        ):
+        longest = LONGEST - len(self.full_name) + len(self.name)
+        if not NAME.fullmatch(self.name) or len(self.name) > longest:
+            what = f"at most {longest} of a to z, 0 to 9 and -, a letter first and no - last"
+            faults.append(f"--name is {self.name!r}; write {what}")
+        for option in ("image", "partition"):
             value = getattr(self, option)
-            if value is not None and not (form.fullmatch(value) and len(value) <= longest):
-                faults.append(f"--{option} is {value!r}; write at most {longest} of {letters}")
+            if value is not None and not WORD.fullmatch(value):
+                faults.append(f"--{option} is {value!r}; write letters, digits and . _ / : @ + , - only")
+        for option, longest in LONGEST_OBJECT.items():
+            value = getattr(self, option)
+            if value is not None and not (OBJECT.fullmatch(value) and len(value) <= longest):
+                what = f"at most {longest} of a to z, 0 to 9, - and ., a letter or digit at each end"
+                faults.append(f"--{option} is {value!r}; write {what}")
         for path in (self.config, self.out):
             if not path.is_absolute():
                 faults.append(f"{path} is not an absolute path; name the folder on the nodes with --folder")

@@ -1,16 +1,19 @@
-"""Files for Kueue.
+"""Files for Kueue in JSON, which is YAML too.
 
 They are an indexed Kubernetes Job with the Job that merges, and a KubeRay RayJob.
 """
 
+import json
 import re
 import shlex
+from collections.abc import Sequence
 from pathlib import PurePosixPath
+from typing import Any
 
 from accgate.errors import BAD_INPUT, BadInput
 from accgate.launch.job import RESTARTS, Job
-from accgate.text import fill_template
 
+QUEUE = "kueue.x-k8s.io/queue-name"
 INDEX = '`expr "$JOB_COMPLETION_INDEX" + 1`'  # of a pod; Kubernetes counts from 0
 SHARED_MEMORY = PurePosixPath("/dev/shm")
 # `ray job submit` takes a command apart and puts it together with quotes for spaces alone, before a shell reads it.
@@ -32,15 +35,29 @@ def indexed_job(job: Job) -> str:
     _require(job)
     out = shlex.quote(str(job.out))
     run = job.run_shard('"$shard"', out)
-    return fill_template(
-        "accgate.launch",
-        "shards.yaml.j2",
-        job=job,
-        restarts=RESTARTS,
-        bad_input=BAD_INPUT,
-        run=_shell(f"shard={INDEX}; exec {run}"),
-        merge=_shell(f"exec {job.merge(out)}"),
-    )
+    spec: dict[str, Any] = {
+        "completionMode": "Indexed",
+        "completions": job.shards,
+        "parallelism": job.shards,
+        "backoffLimitPerIndex": RESTARTS,
+        "podFailurePolicy": {
+            "rules": [
+                {"action": "Ignore", "onPodConditions": [{"type": "DisruptionTarget", "status": "True"}]},
+                {"action": "FailIndex", "onExitCodes": {"operator": "In", "values": [BAD_INPUT]}},
+            ]
+        },
+        "template": _pod(job, _shell(f"shard={INDEX}; exec {run}"), job.gpus, restart="Never"),
+    }
+    if job.queue is not None:
+        spec["suspend"] = True  # Kueue starts it
+    merge = {
+        "suspend": True,
+        "backoffLimit": 0,  # a regression is no fault
+        "template": _pod(job, _shell(f"exec {job.merge(out)}"), 0, restart="Never"),
+    }
+    shards = {**_head("batch/v1", "Job", job.full_name, job.queue), "spec": _deadline(spec, job)}
+    merging = {**_head("batch/v1", "Job", f"{job.full_name}-merge", None), "spec": merge}
+    return json.dumps({"apiVersion": "v1", "kind": "List", "items": [shards, merging]}, indent=2) + "\n"
 
 
 def merge_commands(job: Job) -> list[str]:
@@ -73,7 +90,24 @@ def ray_job(job: Job) -> str:
         fault = "does not reach accgate unchanged through `ray job submit`"
         fix = "write letters, digits, spaces and _ @ % + = : , . / - only"
         raise BadInput(*(f"{word!r} {fault}; {fix}" for word in unsafe))
-    return fill_template("accgate.launch", "ray.yaml.j2", job=job)
+    head = {"rayStartParams": {"num-cpus": "0"}, "template": _pod(job, None, 0)}  # no replica there
+    workers = {
+        "groupName": "workers",
+        "replicas": job.nodes,
+        "minReplicas": job.nodes,
+        "maxReplicas": job.nodes,
+        "rayStartParams": {},
+        "template": _pod(job, None, job.gpus),
+    }
+    spec = {
+        "entrypoint": job.run(),
+        "shutdownAfterJobFinishes": True,  # Kueue asks for it
+        "suspend": job.queue is not None,
+        "backoffLimit": 0,
+        "rayClusterSpec": {"headGroupSpec": head, "workerGroupSpecs": [workers]},
+    }
+    document = {**_head("ray.io/v1", "RayJob", job.full_name, job.queue), "spec": _deadline(spec, job)}
+    return json.dumps(document, indent=2) + "\n"
 
 
 def _require(job: Job) -> None:
@@ -96,3 +130,31 @@ def _shell(code: str) -> list[str]:
     The kubelet reads `$$` as `$`, and `$(NAME)` as a variable.
     """
     return ["/bin/sh", "-c", re.sub(r"\$(?=[$(])", "$$", code)]
+
+
+def _head(version: str, kind: str, name: str, queue: str | None) -> dict[str, Any]:
+    labels = {} if queue is None else {"labels": {QUEUE: queue}}
+    return {"apiVersion": version, "kind": kind, "metadata": {"name": name, **labels}}
+
+
+def _pod(job: Job, command: Sequence[str] | None, gpus: int, restart: str | None = None) -> dict[str, Any]:
+    """Return a pod's template, with a volume and shared memory.
+
+    The processes of vLLM need the shared memory.
+    """
+    mounts = [{"name": "work", "mountPath": str(job.config.parent)}, {"name": "shm", "mountPath": str(SHARED_MEMORY)}]
+    container: dict[str, Any] = {"name": "accgate", "image": job.image, "volumeMounts": mounts}
+    if command is not None:
+        container["command"] = list(command)
+    if gpus:
+        container["resources"] = {"limits": {"nvidia.com/gpu": gpus}}
+    volumes = [
+        {"name": "work", "persistentVolumeClaim": {"claimName": job.claim}},
+        {"name": "shm", "emptyDir": {"medium": "Memory"}},
+    ]
+    policy = {} if restart is None else {"restartPolicy": restart}
+    return {"spec": {**policy, "containers": [container], "volumes": volumes}}
+
+
+def _deadline(spec: dict[str, Any], job: Job) -> dict[str, Any]:
+    return spec if job.seconds is None else {**spec, "activeDeadlineSeconds": job.seconds}

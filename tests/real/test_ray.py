@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from accgate.cli.main import main
 from accgate.engines import Engine, Request
@@ -248,7 +247,7 @@ def test_the_entrypoint_of_a_ray_job_gives_the_verdict_of_one_run(
     path = config(tmp_path / "a b", "ray", options)
     words = ("--image", "i", "--claim", "c", "--folder", str(path.parent))
     assert main(["launch", "--ray-job", str(path), *words]) == 0
-    job = yaml.safe_load(capfd.readouterr().out)
+    job = json.loads(capfd.readouterr().out)
     python = Path(sys.executable).parent
     env = os.environ | {"RAY_ADDRESS": cluster.address, "PATH": f"{python}{os.pathsep}{os.environ['PATH']}"}
     done = subprocess.run(
