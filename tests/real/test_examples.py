@@ -206,7 +206,7 @@ def git_objects(example: Example, sha: str) -> None:
     paths = git(example.space, "ls-tree", "-r", "--name-only", sha).splitlines()
     entries = [{"path": path, "sha": store.add_blob((example.space / path).read_bytes())} for path in paths]
     tree = store.add_tree(entries)
-    store.commits[sha] = shapes.git_commit(store.web, REPOSITORY, sha, tree, [], "head", store.tick())
+    store.commits[sha] = shapes.git_commit(sha, tree, [], "head", store.tick())
     store.refs["refs/heads/change"] = sha
 
 
