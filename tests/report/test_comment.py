@@ -11,8 +11,9 @@ from accgate.guard.state import Guard, RuleChange
 from accgate.report.cause import CauseView
 from accgate.report.comment import About, Failure, render_comment
 from accgate.report.flips import Flip
-from accgate.report.views import HEADINGS
+from accgate.report.views import HEADINGS, figures_of
 from accgate.result import Result
+from accgate.stats.result import Interval
 from accgate.verdict import CandidateSummary, Drift, ReferenceSummary
 from tests.report.hostile import assert_inert, assert_no_command, hostile
 from tests.report.kinds import ABOUT, LOOSER, URL, kinds, result_named
@@ -202,9 +203,19 @@ def everywhere(text: str, kinds: Iterable[int] = range(4)) -> list[str]:
 
 
 # The columns of each row of each table: checks, answers, rules, checks of the other rules, figures.
+def test_every_figure_that_a_check_has_is_in_its_table(messages: SnapshotAssertion) -> None:
+    whole = verdict_of(
+        theta_target=2.5, allowed_drop=1.0, difference=-4.5, difference_raw=-5.0, n_max=200, stop="regression",
+        candidate=CandidateSummary(70.0, 100, 3), interval=Interval(-1.0, (-9.0, -1.0)),
+    )  # fmt: skip
+    alone = replace(whole, p_adjusted=whole.p_value, difference_raw=None, allowed_drop=0.0, lost=None)
+    assert [dict(figures_of(verdict)) for verdict in (whole, alone)] == messages
+    assert figures_of(replace(whole, p_value=None)) == ()
+
+
 SHAPES = [
     [[5] * 4, [3] * 2, [4] * 3, [5] * 2, [8] * 4], [[5] * 4, [3] * 2, [5] * 2, [8] * 4], [],
-    [[4] * 3, [5] * 2, [2] * 10],
+    [[4] * 3, [5] * 2, [2] * 11],
 ]  # fmt: skip
 
 

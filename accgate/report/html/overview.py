@@ -5,13 +5,14 @@ It also says what the run cost.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING
 
 from accgate.design import oriented
-from accgate.report.charts.axes import Axis, short
+from accgate.report.charts.axes import Axis, axis_around, short
 from accgate.report.forest import Place, place_of, place_of_group, scale_of
 from accgate.report.words import has_evidence, samples_used, savings
 from accgate.text import clip, compact, duration, visible
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
 GROUPS = 4  # of a check that stand out and have a row of their own
 NAME = 60  # characters of a name
+TYPICAL = 0.75  # share of the groups' intervals that are drawn whole; a group of few samples has a very wide one
 
 Labels = tuple[tuple[float, str], ...]  # of an axis: a place across and its words
 
@@ -141,9 +143,17 @@ def group_table(verdict: Verdict) -> Plot | None:
     if text is None or groups is None:
         return None
     rows = tuple(_group_row(0, verdict, group) for group in groups.rows)
-    x = scale_of([row.place for row in rows if row.place is not None])
+    x = _group_scale([row.place for row in rows if row.place is not None])
     labels = _with_room(x, {value: short(oriented(value, higher)) for value in (0.0, *x.ticks())}, 0.25)
     return Plot(x, labels, rows, f"{100 * (1 - groups.alpha):.4g}% interval", text)
+
+
+def _group_scale(places: Sequence[Place]) -> Axis:
+    """Return a scale for the changes of all groups and most of their intervals."""
+    ends = [end for place in places for end in place.ends or ()]
+    worst, best = sorted((end for end in ends if end < 0.0), reverse=True), sorted(end for end in ends if end > 0.0)
+    typical = [side[math.ceil(TYPICAL * (len(side) - 1))] for side in (worst, best) if side]
+    return axis_around([0.0, *(place.change for place in places), *typical], 0.06)
 
 
 def stats_of(result: Result) -> list[tuple[str, str, str]]:
@@ -153,9 +163,12 @@ def stats_of(result: Result) -> list[tuple[str, str, str]]:
     """
     used, most = samples_used(result)
     saved, idle = savings(result), sum(check.n for check in result.checks if not has_evidence(check))
-    remarks = [f"{idle:,} of them in checks without a verdict"] if idle else []
-    remarks += [] if saved is None else [f"{most:,} without early stopping", saved]
-    stats = [("Samples", f"{used + idle:,}", "; ".join(remarks))]
+    about = "all were used" if not any(check.is_early for check in result.checks) else "early stopping saved none"
+    if saved is not None:
+        about = f"{most:,} without early stopping; {saved}"
+    if idle:
+        about = f"{idle:,} of them in checks without a verdict" + ("" if saved is None else f"; {saved}")
+    stats = [("Samples", f"{used + idle:,}", about if used + idle else "")]
     tokens = result.prompt_tokens + result.completion_tokens
     if tokens:
         cached = f"; {result.cached:,} samples from the cache" if result.cached else ""

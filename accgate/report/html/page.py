@@ -22,17 +22,26 @@ from accgate.report.html.run import sides_of
 from accgate.report.html.viewer import SamplesFile, ShownList, lists_of
 from accgate.report.limits import LIMITS, shorten_result
 from accgate.report.samples import Samples
-from accgate.report.story import Story, outcome_of, story_of, worst_first
+from accgate.report.story import Story, story_of, together_words, worst_first
 from accgate.report.views import ALL, COST_HEADINGS, all_figures, cost_note, cost_rows, figures_of
 from accgate.report.words import explanation_of
 from accgate.result import Result
-from accgate.text import visible, with_capital
+from accgate.text import visible, with_capital, with_stop
 from accgate.verdict import Verdict
 from accgate.verdict.advice import Words
-from accgate.verdict.findings import collapse_sentence
+from accgate.verdict.findings import (
+    chance_sentence,
+    collapse_sentence,
+    drop_sentence,
+    lack_sentence,
+    lost_answers,
+    move_sentence,
+    pass_words,
+    samples_words,
+)
 from accgate.verdict.paragraphs import RULES, other_rules
-from accgate.verdict.points import change_text
-from accgate.verdict.sentences import drift_sentence, readings_sentence, settings_of
+from accgate.verdict.points import change_text, points_text
+from accgate.verdict.sentences import drift_sentence, readings_sentence, settings_of, sight_sentence
 
 DRAWN = 40  # checks that did not pass and have charts
 NOUNS = {
@@ -92,7 +101,7 @@ def html_report(result: Result, folder: Path | None = None, samples_file: Sample
     """
     short = shorten_result(result, LIMITS[0])
     story = story_of(short)
-    sections, data = _sections(result, short, story, folder, samples_file)
+    sections, data = _sections(result, short, folder, samples_file)
     return whole_page(
         "accgate.report",
         "report.html.j2",
@@ -169,14 +178,13 @@ def _plain(text: str) -> str:
 
 
 def _sections(
-    result: Result, short: Result, story: Story, folder: Path | None, samples_file: SamplesFile | None
+    result: Result, short: Result, folder: Path | None, samples_file: SamplesFile | None
 ) -> tuple[list[Section], str]:
     """Return a section for each check, worst first, and the data of their lists.
 
-    `short`, whose `story` it is, has the names cut for reading; those of `result` name the files. The check that the
-    page's headline tells of has no outcome of its own.
+    `short` has the names cut for reading; those of `result` name the files.
     """
-    whole, checks = worst_first(result.decided), story.checks
+    whole, checks = worst_first(result.decided), worst_first(short.decided)
     with tempfile.TemporaryFile() as spool:
         samples = {} if folder is None else {at: _samples(spool, folder, v, result.seed) for at, v in enumerate(whole)}
         lists, data = lists_of({at: each for at, each in samples.items() if each is not None}, samples_file)
@@ -189,8 +197,7 @@ def _sections(
             charts, missing = charts_of(whole[at], folder, result.seed, f"c{at}")
         elif verdict.verdict != "pass":
             missing = f"Only {DRAWN} checks have charts, those with the worst verdicts."
-        outcome = "" if verdict is story.lead else outcome_of(short, verdict)
-        groups = group_table(verdict)
+        outcome, groups = outcome_text(verdict, together_words(short, verdict), first=at == 0), group_table(verdict)
         _, *steps, _ = explanation_of(short, verdict)
         sections.append(Section(at, verdict, outcome, steps, _notes(verdict), charts, missing, groups, lists.get(at)))
     return sections, data
@@ -245,6 +252,44 @@ def _of_samples(verdict: Verdict, folder: Path | None, seed: int, key: str) -> C
     if (steps := path_of(evidence, verdict)) is None:
         return "the records beside accgate.json give another verdict"
     return evidence_chart(verdict, steps, key)
+
+
+# What became of a check
+
+
+def outcome_text(verdict: Verdict, together: str = "", *, first: bool) -> str:
+    """Say what became of a check in two or three sentences.
+
+    Of the `first` check the page's headline tells the most, so the text adds what that leaves out. `together` says what
+    error rate the gate allows the whole run.
+    """
+    if verdict.failed_cost is not None:
+        lines = [] if first else [drop_sentence(verdict), chance_sentence(verdict, together)]
+        return " ".join(f"{line}." for line in (*lines, f"The scores alone: {verdict.by_scores}"))
+    if first:
+        return f"{_failed_at(verdict)}." if verdict.verdict == "regression" and verdict.p_value is not None else ""
+    if verdict.p_value is None or verdict.candidate.mean is None:
+        return with_stop(with_capital("; ".join(verdict.reasons) or "no reason is recorded"))
+    if verdict.verdict == "regression":
+        start = f"{drop_sentence(verdict)}, {samples_words(verdict)}"
+        parts = [start, _failed_at(verdict), chance_sentence(verdict, together)]
+    elif verdict.verdict == "pass":
+        parts = [f"{move_sentence(verdict)}, {pass_words(verdict)}", lost_answers(verdict), sight_sentence(verdict)]
+    elif verdict.verdict == "inconclusive":
+        parts = [lack_sentence(verdict), f"{move_sentence(verdict)}, {samples_words(verdict)}"]
+    else:
+        parts = ["; ".join(verdict.reasons), f"{move_sentence(verdict)}, {samples_words(verdict)}"]
+    return " ".join(with_stop(part) for part in parts if part)
+
+
+def _failed_at(verdict: Verdict) -> str:
+    """Say how many answers were lost and gained, and which limit the mean passed."""
+    lost = "" if verdict.lost is None else f"{verdict.lost:,} answers got worse and {verdict.gained or 0:,} better"
+    if verdict.gamma is None:
+        return lost
+    early = f" after {verdict.n:,} of {verdict.n_max:,} samples" if verdict.is_early else ""
+    limit = f"the limit was {points_text(verdict, verdict.gamma)}{early}"
+    return f"{lost}; {limit}" if lost else with_capital(limit)
 
 
 def _notes(verdict: Verdict) -> tuple[str, ...]:
