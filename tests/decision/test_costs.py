@@ -264,7 +264,7 @@ def test_accepted_drafts_that_collapse_fail_a_check_of_unchanged_accuracy(tmp_pa
     assert cost["interval"][0] < cost["change"] < cost["interval"][1] < -0.1
     assert "acceptance length fell 40.0%, 2.83 to 1.70" in check["reasons"][-1]
     assert gate.verify(project.config, project.out).verdict == "regression"
-    assert "acceptance length of sums fell 40.0%, 2.83 to 1.70" in capsys.readouterr().out
+    assert "sums has a 40.0% shorter acceptance length, 2.83 to 1.70" in capsys.readouterr().out
 
 
 def zero(_: int) -> dict[str, Any]:
