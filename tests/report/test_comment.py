@@ -131,6 +131,7 @@ def test_a_bootstrap_a_run_without_a_result_and_another_check_s_name_read_right(
     elsewhere = About("accuracy (a100)", "ci/my accuracy.toml", "f" * 40)
     assert {
         "bootstrap": render_comment(bare, elsewhere, guard=Guard("bootstrap")),
+        "bootstrap, cancelled": render_comment(None, ABOUT, guard=Guard("bootstrap"), failure=Failure(130, "stopped")),
         "by its own rules": render_comment(bare, ABOUT),
         "cancelled": render_comment(bare, ABOUT, failure=Failure(130, "")),
         "killed": render_comment(None, ABOUT, failure=Failure(137, log)),
