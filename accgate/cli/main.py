@@ -14,7 +14,7 @@ from typing import Any
 from accgate._version import __version__
 from accgate.cli.common import CONFIG
 from accgate.cli.parser import Command, Grouped, Parser, add_commands, debug_option
-from accgate.cli.streams import discard, messages_may_be_lost, require_output, writing_output
+from accgate.cli.streams import discard, messages_may_be_lost, plain_signs, require_output, writing_output
 from accgate.cli.working_folder import as_typed, in_an_empty_folder, nearest_config
 from accgate.errors import BAD_INPUT, CANNOT_EVALUATE, DISK_FULL, INTERRUPTED, AccgateError
 from accgate.signals import ending_on_signals
@@ -32,7 +32,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments = argparse.Namespace(debug=False)
     if isinstance(sys.stdout, io.TextIOWrapper):
         # Ids and replies can hold what no encoding has. Line by line, lines keep their order in a log with messages.
-        sys.stdout.reconfigure(errors="backslashreplace", line_buffering=True)
+        sys.stdout.reconfigure(errors=plain_signs.__name__, line_buffering=True)
     try:
         with writing_output():  # --help and --version end here
             arguments = build_parser().parse_args(argv)

@@ -1,4 +1,4 @@
-"""Output and messages that a command can no longer write.
+"""Output and messages that a command cannot write as they are, or at all.
 
 Progress and messages are for people: once their terminal, pipe or log is gone, the command goes on without them.
 Standard output holds what was asked for: where it cannot be written, the command ends as one that could not finish. In
@@ -7,6 +7,7 @@ a job of GitHub Actions neither stream gives the runner a command, whoever wrote
 
 from __future__ import annotations
 
+import codecs
 import contextlib
 import errno
 import os
@@ -24,6 +25,27 @@ UNWRITABLE = (*DISK_FULL, errno.EIO)  # EIO: of a terminal that is gone
 # begins too, and `##[` anywhere. Each pair is parted, because text comes in pieces, and may be wrapped.
 _COMMAND = re.compile(r"(?<=:)(?=:)|(?<=##)(?=\[)")
 _BETWEEN = "\u200b"
+
+# Signs for a terminal or a log that has no UTF-8.
+PLAIN = {
+    "✕": "x", "✓": "v", "○": "o", "▽": "v", "△": "^", "◆": "#", "●": "o", "─": "-", "├": "|", "┤": "|", "┊": ":",
+    "┼": "+", "■": "#", "▕": "=", "→": "->", "−": "-", "–": "-", "…": "~", "≥": ">=",
+}  # fmt: skip
+
+
+def plain_signs(error: UnicodeError) -> tuple[str | bytes, int]:
+    r"""Put plain signs in the place of those that the output's encoding lacks, and escapes for other characters.
+
+    >>> print(broken("::x: −2.0 → 中").encode("ascii", "plain_signs").decode())  # noqa: RUF002
+    :\u200b:x: -2.0 -> \u4e2d
+    """
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    text = error.object[error.start : error.end]
+    return "".join(PLAIN.get(c, c.encode("ascii", "backslashreplace").decode()) for c in text), error.end
+
+
+codecs.register_error(plain_signs.__name__, plain_signs)
 
 
 def broken(text: str, before: str = "") -> str:

@@ -33,11 +33,6 @@ NOTES = 3  # of a check
 GROUPS = 5
 LONGEST = 34  # characters of a group's name
 RULES = 20  # more would scroll the verdict away
-# Signs for a terminal that has no UTF-8.
-PLAIN = str.maketrans({
-    "✕": "x", "✓": "v", "○": "o", "▽": "v", "△": "^", "◆": "#", "●": "o", "─": "-", "├": "|", "┤": "|", "┊": ":",
-    "┼": "+", "■": "#", "▕": "=", "→": "->", "−": "-", "–": "-", "…": "~", "≥": ">=", "\u200b": "",
-})  # fmt: skip
 
 
 def print_result(
@@ -71,21 +66,15 @@ def print_result(
 
 
 class _Printer:
-    """Prints lines of at most 80 columns, in the characters that the terminal has."""
+    """Prints lines of at most 80 columns."""
 
     def __init__(self, console: Console) -> None:
         self.console = console
         self.width = max(min(console.width, WIDEST), 20)
-        self.is_plain = "utf" not in console.encoding.lower()
 
     def line(self, text: Text | str = "") -> None:
         """Print one line as it is."""
         line = text if isinstance(text, Text) else Text(text)
-        if self.is_plain:
-            encoding = self.console.encoding
-            plain = line.plain.translate(PLAIN).encode(encoding, "replace").decode(encoding)
-            spans = line.spans if len(plain) == len(line.plain) else []
-            line = Text(plain, style=line.style, spans=spans)
         line.rstrip()
         self.console.print(line, no_wrap=True, crop=False, overflow="ignore")
 

@@ -10,6 +10,7 @@ from rich.console import Console
 from syrupy.assertion import SnapshotAssertion
 
 from accgate import compare
+from accgate.cli.streams import plain_signs
 from accgate.errors import SEVERITY
 from accgate.report.ending import guard_ending, print_result
 from accgate.report.flips import Flip
@@ -59,7 +60,7 @@ def test_every_kind_of_run_ends_with_its_exit_code_within_80_and_60_columns_in_a
     runs = {name: kind for name, kind in kinds().items() if kind.result is not None}
     for (name, kind), (width, encoding) in product(runs.items(), ((60, "utf-8"), (80, "ascii"), (60, "latin-1"))):
         assert kind.result is not None
-        file = io.TextIOWrapper(io.BytesIO(), encoding=encoding)
+        file = io.TextIOWrapper(io.BytesIO(), encoding=encoding, errors=plain_signs.__name__)
         print_result(Console(file=file, width=width), kind.result, kind.flips, report="out/report.html")
         file.flush()
         text = file.buffer.getvalue().decode(encoding)
