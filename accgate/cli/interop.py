@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from accgate.cli.common import RESULT, json_option, layout_of, layout_options, print_json, print_note, scale_option
 from accgate.cli.parser import Command, add_commands
 from accgate.errors import BAD_INPUT, PASSED, BadInput
-from accgate.text import nearest
+from accgate.text import count_of, nearest
 
 if TYPE_CHECKING:
     from accgate.interop.run_folder import RunFolder
@@ -165,7 +165,7 @@ def _keep_log(arguments: argparse.Namespace, log: TaskLog, variant: Mapping[str,
 def _print_logs(rows: Sequence[Mapping[str, Any]]) -> None:
     for row in rows:
         checked = "as reported" if row["reported"] is not None else "not checked"
-        figures = f"{row['samples']:,} samples, mean {row['mean']:.4g} ({checked}), {row['metric']}"
+        figures = f"{count_of(row['samples'], 'sample')}, mean {row['mean']:.4g} ({checked}), {row['metric']}"
         print(f"{row['model']} / {row['task']}: {figures}")
         print(*(f"  wrote {row[key]}" for key in ("records", "reference") if key in row), sep="\n")
     if any("records" in row for row in rows):

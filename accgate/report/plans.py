@@ -225,7 +225,7 @@ def print_noise(console: Console, noise: Noise) -> None:
 
 
 def _noise_lines(noise: Noise) -> Iterator[str]:
-    yield f"{noise.n:,} samples, mean {number(noise.mean)}."
+    yield f"{count_of(noise.n, 'sample')}, mean {number(noise.mean)}."
     yield f"sigma: {_interval(noise.sigma.value, noise.sigma.low, noise.sigma.high)} points."
     if noise.discordance is None:
         yield "discordance: one run cannot show it; add a second run of the same model."
