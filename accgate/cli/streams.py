@@ -34,7 +34,9 @@ PLAIN = {
 
 
 def plain_signs(error: UnicodeError) -> tuple[str | bytes, int]:
-    r"""Put plain signs in the place of those that the output's encoding lacks, and escapes for other characters.
+    r"""Replace signs that the output's encoding lacks by plain ones.
+
+    Other characters become escapes.
 
     >>> print(broken("::x: −2.0 → 中").encode("ascii", "plain_signs").decode())  # noqa: RUF002
     :\u200b:x: -2.0 -> \u4e2d

@@ -192,7 +192,7 @@ def tree_digest(path: Path, digest_of: DigestOf) -> str:
 
 
 def named_paths(value: Any, folder: Path) -> Iterator[tuple[Mapping[str, Any], str, str, Path | None]]:
-    """Yield (table, key, text, path) of every text in tables that may name a file.
+    """Yield (table, key, text, path) of every text that may name a file.
 
     The path is None where there is no such file or folder.
     """

@@ -140,7 +140,7 @@ def _refuse_other_settings(check: Check, settings: dict[str, Any], info: EngineI
 
 
 def _with_longest(check: Check, settings: Mapping[str, Any]) -> Check:
-    """Return a check of an lm-eval task with the longest reply that its run allowed."""
+    """Return a check of an lm-eval task with its run's longest reply."""
     content, longest = check.task.content, settings.get(LONGEST)
     if not content.by_harness or type(longest) is not int:
         return check
