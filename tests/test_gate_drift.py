@@ -26,6 +26,10 @@ def test_a_slow_decline_is_reported_or_fails_as_the_rules_say_and_a_recording_ac
     assert (check["verdict"], check["by_scores"], check["causes"][-1]["kind"]) == ("regression", "pass", "declined")
     assert -3.0 < check["drift"]["bound"] < 0.0
     assert [change for _, change in check["drift"]["losses"]] == [-0.75] * 3
+    assert project.run(right_but(120, 400)) == 1
+    kinds = {cause["kind"] for cause in project.check["causes"]}
+    assert (project.check["by_scores"], "declined" in kinds) == (None, False), "its own drop fails it"
+    assert project.run(right_but(52, 400)) == 1
     assert project.record(args=["--reason", "the new tokenizer is worth it"]) == 0
     assert not list(project.store.rglob("*.anchor.toml"))
     assert project.run(right_but(52, 400)) == 0
