@@ -15,6 +15,7 @@ from accgate.engines.recording import RecordedEngine
 from accgate.report.comment import About, render_comment
 from accgate.report.markdown import render_markdown
 from accgate.report.result_file import junit_xml, read_result
+from accgate.stats.paired import mcnemar_exact
 from tests.support.gates import RIGHT, WRONG, N, Project, right_but, write_lines
 
 FULL = [RIGHT] * N
@@ -39,6 +40,9 @@ def test_a_small_drop_everywhere_fails_though_no_check_does(tmp_path: Path) -> N
     assert overall["p_value"] == pytest.approx(0.5**10)
     assert (overall["alpha"], overall["alpha_applied"]) == (0.05, pytest.approx(0.01))
     assert overall["p_adjusted"] == pytest.approx(5 * 0.5**10)
+    alone = mcnemar_exact(10, 0, 3 * N, alpha=0.01, beta=0.2)
+    assert (overall["theta"], overall["sigma"]) == pytest.approx((alone.theta, alone.sigma))
+    assert overall["interval"]["two_sided"] == pytest.approx(alone.interval.two_sided)
     assert overall["candidate"]["mean"] < overall["gamma"]
     assert "3 checks together, each of their 600 samples with the same weight" in overall["reasons"]
     assert [check["alpha_applied"] for check in result["checks"]] == pytest.approx([0.04 / 3] * 3)

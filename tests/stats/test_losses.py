@@ -39,6 +39,13 @@ MARGINS: dict[str, Margins] = {
 }  # fmt: skip
 
 
+def test_samples_that_are_lost_together_take_what_one_of_all_their_points_takes() -> None:
+    totals, sizes = np.random.default_rng(5).normal(0.0, 20.0, 50), np.full(50, 4.0)
+    pairs, single = (spread_of_units(totals, sizes, loss=loss, block=block) for loss, block in ((60.0, 2), (120.0, 1)))
+    assert pairs.step == 120.0
+    assert pairs.error(np.arange(9.0)) == pytest.approx(single.error(np.arange(9.0)))
+
+
 def power_at_least(rejected: Floats, runs: int) -> bool:
     return float(np.mean(rejected)) >= 1.0 - BETA - slack(BETA, runs)
 
