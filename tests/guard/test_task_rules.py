@@ -181,6 +181,13 @@ def test_more_samples_fewer_unread_replies_and_a_smaller_theta_by_default_are_st
     one_way(pair, f"tasks.sums: {part}")
 
 
+def test_fewer_samples_of_a_base_whose_rows_cannot_be_read_are_told(pair: Trees) -> None:
+    with (pair.base.folder / "sums.jsonl").open("a") as rows:
+        rows.write('{"q": ')
+    set_keys(pair.head, num_samples=10)
+    assert effects(pair.changes())["tasks.sums.num_samples"] == "loosening"
+
+
 def test_another_dataset_under_the_same_name_is_told_by_its_digest(pair: Trees) -> None:
     write_lines(pair.head.folder / "sums.jsonl", questions(20, start=1))
     (change,) = pair.changes()
