@@ -181,10 +181,11 @@ def test_more_samples_fewer_unread_replies_and_a_smaller_theta_by_default_are_st
     one_way(pair, f"tasks.sums: {part}")
 
 
-def test_fewer_samples_of_a_base_whose_rows_cannot_be_read_are_told(pair: Trees) -> None:
-    with (pair.base.folder / "sums.jsonl").open("a") as rows:
-        rows.write('{"q": ')
-    set_keys(pair.head, num_samples=10)
+def test_fewer_samples_than_a_damaged_reference_of_the_base_may_have_are_told(pair: Trees) -> None:
+    set_keys(pair.base, theta=None)
+    set_keys(pair.head, theta=None, num_samples=10)
+    (pair.base.store / "m").mkdir(parents=True, exist_ok=True)
+    (pair.base.store / "m/sums.toml").write_text("n = ")
     assert effects(pair.changes())["tasks.sums.num_samples"] == "loosening"
 
 
