@@ -195,5 +195,7 @@ def _caption(figures: _Figures) -> str:
     elif verdict.test not in NORMAL:
         parts.append("The curves approximate the test's own distribution.")
     if (verdict.sigma or 0.0) <= ROUNDING and not verdict.is_early:
-        parts.append("The run shows no spread; the width is that of its interval, or the one at which theta is seen.")
+        low, high = verdict.ends or (0.0, 0.0)
+        width = "that of its interval" if high - low > ROUNDING else "the one at which theta is seen"
+        parts.append(f"The run shows no spread; the width is {width}.")
     return " ".join(parts)

@@ -11,7 +11,7 @@ from accgate.errors import BadInput
 from accgate.records.file import paths_of
 from accgate.report.flips import Flip
 from accgate.report.html.inline import policy_hash
-from accgate.report.html.overview import forest_of, stats_of
+from accgate.report.html.overview import forest_of, group_table, stats_of
 from accgate.report.html.page import DRAWN, html_report, outcome_text
 from accgate.report.result_file import read_result
 from accgate.report.story import story_of
@@ -112,6 +112,14 @@ def test_a_check_that_did_not_pass_is_a_section_and_a_pass_is_one_line_that_open
     ]  # fmt: skip
     assert re.findall(r'<details id="(check-\d)"( open)?>', text) == [("check-4", ""), ("check-5", "")]
     assert re.findall(r'<section class="check (\S+)"', html_report(result_of(verdict_of()))) == ["pass"]  # the only one
+
+
+def test_a_group_of_few_samples_does_not_squeeze_the_others() -> None:
+    usual = groups_of(*"abcdefgh")
+    wide = replace(usual, rows=(*usual.rows[:-1], replace(usual.rows[-1], interval=(-95.0, 95.0))))
+    plots = [group_table(verdict_of(groups=groups)) for groups in (usual, wide)]
+    scales = [plot.x.high - plot.x.low for plot in plots if plot is not None]
+    assert scales[0] == scales[1]
 
 
 def drawings(*checks: Verdict) -> list[str]:
